@@ -1,0 +1,300 @@
+//! Matrix products: `c (n x m) = a (n x k) . p (k x m)`, single-threaded, without allocation.
+//!
+//! The right operand is packed beforehand into strips of one microkernel tile. Weights are packed once per step and
+//! serve every sequence; activations are packed once per product. The left operand is read where it lies if its rows
+//! are contiguous, otherwise a few rows at a time through a buffer on the stack.
+//!
+//! Causal attention needs four products over triangles; [`Causal`] skips the tiles above the diagonal.
+
+use crate::microkernel::Microkernels;
+use crate::{AlignedVec, Real};
+use std::ops::Range;
+
+/// A left operand: element (i, p) is `data[i * row + p * column]`.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a, F> {
+    /// Starts at element (0, 0).
+    pub data: &'a [F],
+    /// Distance between rows.
+    pub row: usize,
+    /// Distance between neighbours in a row.
+    pub column: usize,
+}
+
+impl<'a, F> View<'a, F> {
+    /// Rows of `stride` elements, contiguous within a row.
+    pub fn rows(data: &'a [F], stride: usize) -> Self {
+        View { data, row: stride, column: 1 }
+    }
+
+    /// The transpose of a matrix whose rows have `stride` elements.
+    pub fn transposed(data: &'a [F], stride: usize) -> Self {
+        View { data, row: 1, column: stride }
+    }
+}
+
+/// Which part of a product is needed. Tiles wholly outside are not computed; tiles on the edge are computed whole,
+/// so operands must be zero, and outputs may hold anything, just beyond the diagonal (less than one tile).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Causal {
+    /// All of it.
+    Full,
+    /// Only outputs (i, j) with j <= i: scores.
+    OutputBelow,
+    /// Only inner indices p <= i, where `a` is lower triangular: attention times values.
+    InnerPast,
+    /// Only inner indices p >= i, where `a` is upper triangular: transposed attention times gradients.
+    InnerFuture,
+}
+
+/// A right operand (k x m) in strips of one tile width, zero-padded to a whole tile.
+#[derive(Clone, Debug)]
+pub struct Packed<F> {
+    data: AlignedVec<F>,
+    depth: usize,
+    width: usize,
+    tile: usize,
+}
+
+/// Inner length a microkernel runs at most, so that a strip stays in the first-level cache.
+const MAX_DEPTH: usize = 512;
+/// Elements of the left operand worked on at a time, so that they stay in the second-level cache.
+const BLOCK: usize = 32 * 1024;
+/// Rows of the tallest microkernel.
+const MAX_ROWS: usize = 8;
+
+impl<F: Real> Packed<F> {
+    /// Room for operands of up to `depth x width`.
+    pub fn with_capacity(depth: usize, width: usize) -> Self {
+        let tile = F::microkernels().tile;
+        Packed { data: AlignedVec::zeros(Self::floats(depth, width)), depth: 0, width: 0, tile }
+    }
+
+    /// Elements that `with_capacity(depth, width)` allocates.
+    pub fn floats(depth: usize, width: usize) -> usize {
+        depth * width.next_multiple_of(F::microkernels().tile)
+    }
+
+    /// Elements allocated.
+    pub fn capacity(&self) -> usize {
+        self.data.len()
+    }
+
+    fn shape(&mut self, depth: usize, width: usize) {
+        self.tile = F::microkernels().tile;
+        assert!(
+            Self::floats(depth, width) <= self.data.len(),
+            "packing {depth} x {width} into room for {} elements",
+            self.data.len()
+        );
+        (self.depth, self.width) = (depth, width);
+    }
+
+    /// Packs the matrix (depth x width) whose rows have `stride` elements.
+    pub fn pack(&mut self, source: &[F], stride: usize, depth: usize, width: usize) {
+        self.shape(depth, width);
+        let tile = self.tile;
+        for (strip, first) in self.data.chunks_exact_mut(depth.max(1) * tile).zip((0..width).step_by(tile)) {
+            let used = tile.min(width - first);
+            for (p, to) in strip.chunks_exact_mut(tile).enumerate() {
+                to[..used].copy_from_slice(&source[p * stride + first..][..used]);
+                to[used..].fill(F::ZERO);
+            }
+        }
+    }
+
+    /// Packs the transpose of the matrix (width x depth) whose rows have `stride` elements.
+    pub fn pack_transposed(&mut self, source: &[F], stride: usize, depth: usize, width: usize) {
+        self.shape(depth, width);
+        let tile = self.tile;
+        for (strip, first) in self.data.chunks_exact_mut(depth.max(1) * tile).zip((0..width).step_by(tile)) {
+            let used = tile.min(width - first);
+            for start in (0..depth).step_by(BAND) {
+                let strip = &mut strip[start * tile..(start + BAND).min(depth) * tile];
+                transpose_band(&source[first * stride + start..], stride, used, strip, tile);
+            }
+            if used < tile {
+                for to in strip.chunks_exact_mut(tile) {
+                    to[used..].fill(F::ZERO);
+                }
+            }
+        }
+    }
+}
+
+/// Columns transposed at a time: their cache lines are read whole.
+const BAND: usize = 16;
+
+/// source (rows x band, rows of `stride`) -> to (band x tile), its transpose
+fn transpose_band<F: Real>(source: &[F], stride: usize, rows: usize, to: &mut [F], tile: usize) {
+    let mut j = 0;
+    // Four rows at a time: one short contiguous store per column instead of four scattered ones.
+    while j + 4 <= rows && to.len() == BAND * tile {
+        let row = |r: usize| -> &[F; BAND] { source[(j + r) * stride..].first_chunk().unwrap() };
+        let (a, b, c, d) = (row(0), row(1), row(2), row(3));
+        for (p, to) in to.chunks_exact_mut(tile).enumerate() {
+            to[j..j + 4].copy_from_slice(&[a[p], b[p], c[p], d[p]]);
+        }
+        j += 4;
+    }
+    for j in j..rows {
+        for (to, &x) in to[j..].iter_mut().step_by(tile).zip(&source[j * stride..]) {
+            *to = x;
+        }
+    }
+}
+
+/// c (n x m, rows of `stride`) = a (n x k) . p (k x m), or `+=` if `accumulate`.
+pub fn product<F: Real>(
+    c: &mut [F],
+    stride: usize,
+    n: usize,
+    a: View<'_, F>,
+    p: &Packed<F>,
+    accumulate: bool,
+    causal: Causal,
+) {
+    let (k, m) = (p.depth, p.width);
+    if n == 0 || m == 0 {
+        return;
+    }
+    assert!(m <= stride && c.len() >= (n - 1) * stride + m, "product: output {n} x {m} does not fit");
+    if k == 0 {
+        if !accumulate {
+            (0..n).for_each(|i| c[i * stride..][..m].fill(F::ZERO));
+        }
+        return;
+    }
+    assert!(a.data.len() > (n - 1) * a.row + (k - 1) * a.column, "product: left operand is shorter than {n} x {k}");
+    assert_eq!(p.tile, F::microkernels().tile, "product: the right operand was packed for another instruction set");
+    let job = Job { kernels: F::microkernels(), c: c.as_mut_ptr(), stride, n, a, p, causal };
+    let chunk = k.div_ceil(k.div_ceil(MAX_DEPTH));
+    for first in (0..k).step_by(chunk) {
+        let inner = first..(first + chunk).min(k);
+        let add = accumulate || first > 0;
+        if a.column == 1 { job.by_strips(inner, add) } else { job.by_rows(inner, add) }
+    }
+}
+
+struct Job<'a, F: Real> {
+    kernels: &'static Microkernels<F>,
+    c: *mut F,
+    stride: usize,
+    n: usize,
+    a: View<'a, F>,
+    p: &'a Packed<F>,
+    causal: Causal,
+}
+
+impl<F: Real> Job<'_, F> {
+    /// Strip by strip over a block of rows: the strip stays in the first-level cache, the block in the second.
+    fn by_strips(&self, inner: Range<usize>, add: bool) {
+        let rows = self.kernels.rows;
+        let block = (BLOCK / inner.len()).max(1).next_multiple_of(rows);
+        for block_start in (0..self.n).step_by(block) {
+            let block_end = self.n.min(block_start + block);
+            for (strip, first) in (0..self.p.width).step_by(self.p.tile).enumerate() {
+                let start = if self.causal == Causal::OutputBelow { first / rows * rows } else { 0 };
+                for i in (start.max(block_start)..block_end).step_by(rows) {
+                    let inner = self.needed(i, &inner);
+                    let a = self.a.data[i * self.a.row + inner.start..].as_ptr();
+                    self.tile(i, strip, inner, a, 1, self.a.row, add);
+                }
+            }
+        }
+    }
+
+    /// A few rows at a time, gathered into a buffer, over all strips.
+    fn by_rows(&self, inner: Range<usize>, add: bool) {
+        let rows = self.kernels.rows;
+        let mut buffer = [F::ZERO; MAX_ROWS * MAX_DEPTH];
+        for i in (0..self.n).step_by(rows) {
+            let inner = self.needed(i, &inner);
+            let used = rows.min(self.n - i);
+            self.gather(i, used, &inner, &mut buffer);
+            for strip in 0..self.p.width.div_ceil(self.p.tile) {
+                if self.causal == Causal::OutputBelow && strip * self.p.tile >= i + used {
+                    break;
+                }
+                self.tile(i, strip, inner.clone(), buffer.as_ptr(), rows, 1, add);
+            }
+        }
+    }
+
+    /// Copies rows `i..i + used` of the left operand over `inner` to `buffer`, `kernels.rows` values per inner index.
+    fn gather(&self, i: usize, used: usize, inner: &Range<usize>, buffer: &mut [F]) {
+        let View { data, row, column } = self.a;
+        let sources = inner.clone().map(|p| &data[i * row + p * column..]);
+        match (self.kernels.rows, used, row) {
+            // The widths of the vector microkernels: a copy of known length is a few instructions.
+            (6, 6, 1) => sources.zip(buffer.as_chunks_mut::<6>().0).for_each(|(from, to)| *to = *from.first_chunk().unwrap()),
+            (4, 4, 1) => sources.zip(buffer.as_chunks_mut::<4>().0).for_each(|(from, to)| *to = *from.first_chunk().unwrap()),
+            (rows, _, _) => {
+                for (from, to) in sources.zip(buffer.chunks_exact_mut(rows)) {
+                    to[..used].iter_mut().enumerate().for_each(|(r, to)| *to = from[r * row]);
+                }
+            }
+        }
+    }
+
+    /// The inner indices that rows `i..i + rows` need, within `inner`; empty ranges stand at its start.
+    #[inline]
+    fn needed(&self, i: usize, inner: &Range<usize>) -> Range<usize> {
+        match self.causal {
+            Causal::Full | Causal::OutputBelow => inner.clone(),
+            Causal::InnerPast => inner.start..inner.end.min(i + self.kernels.rows).max(inner.start),
+            Causal::InnerFuture => inner.start.max(i).min(inner.end)..inner.end,
+        }
+    }
+
+    /// One tile: rows from `i`, outputs of `strip`, over `inner`.
+    #[inline]
+    fn tile(&self, i: usize, strip: usize, inner: Range<usize>, a: *const F, a_inner: usize, a_row: usize, add: bool) {
+        let tile = self.p.tile;
+        let width = tile.min(self.p.width - strip * tile);
+        let rows = self.kernels.rows.min(self.n - i);
+        let kernel = self.kernels.pick(width, rows);
+        let (alpha, status) = if add { (F::ONE, 1) } else { (F::ZERO, 0) };
+        // SAFETY: `product` checked that `c` holds n rows of `stride` with `width` outputs each, that `a` covers n
+        // rows over the whole inner length (`by_rows` passes a buffer of `rows` by `inner`), and that the strip is
+        // `depth x tile` elements of the packed operand, zero-padded to a whole tile. The microkernel reads and
+        // writes only `rows x width` outputs. It was compiled for instructions that `arch::detect` found here.
+        unsafe {
+            let c = self.c.add(i * self.stride + strip * tile);
+            prefetch(c, self.stride, rows);
+            kernel(
+                width,
+                rows,
+                inner.len(),
+                c,
+                self.p.data[(strip * self.p.depth + inner.start) * tile..].as_ptr(),
+                a,
+                self.stride as isize,
+                1,
+                tile as isize,
+                a_inner as isize,
+                a_row as isize,
+                alpha,
+                F::ONE,
+                status,
+                false,
+                false,
+                false,
+                std::ptr::null(),
+            );
+        }
+    }
+}
+
+/// Asks for the output rows of a tile while its inner loop runs; they are touched only at its end.
+#[inline(always)]
+unsafe fn prefetch<F>(c: *const F, stride: usize, rows: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for r in 0..rows {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch never faults, and the caller's tile covers these addresses.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(c.add(r * stride).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (c, stride, rows);
+}

@@ -1,0 +1,354 @@
+//! A batch on many cores, the same bits for any number of threads.
+//!
+//! Sequence i of a batch belongs to lane i mod `lanes`. A lane's gradient is summed sequence by sequence in order, the
+//! lanes in a fixed binary tree; a thread takes whole lanes. Everything is sized when the engine is made, and a step
+//! allocates nothing.
+
+use crate::error::{Error, Result};
+use crate::hooks::NoHooks;
+use crate::layout::Kind;
+use crate::network::{Draw, Network};
+use kuramoto_kernels::adamw::{self, AdamW};
+use kuramoto_kernels::{AlignedVec, Real, reduce};
+use rayon::ThreadPool;
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sequences of equal length, back to back.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// Inputs (sequences x length).
+    pub tokens: &'a [u8],
+    /// The token that follows each input.
+    pub targets: &'a [u8],
+    /// Tokens per sequence.
+    pub length: usize,
+}
+
+impl Batch<'_> {
+    /// Number of sequences.
+    pub fn sequences(&self) -> usize {
+        self.tokens.len() / self.length.max(1)
+    }
+
+    fn sequence(&self, i: usize) -> (&[u8], &[u8]) {
+        let range = i * self.length..(i + 1) * self.length;
+        (&self.tokens[range.clone()], &self.targets[range])
+    }
+
+    fn check<F: Real>(&self, network: &impl Network<F>) -> Result<()> {
+        let (left, right) = (self.tokens.len(), self.targets.len());
+        if left != right {
+            return Err(Error::Length { what: "tokens and targets", left, right });
+        }
+        if self.length == 0 || left == 0 || left % self.length != 0 {
+            return Err(Error::Length { what: "tokens and whole sequences", left, right: self.length });
+        }
+        for i in 0..self.sequences() {
+            let (tokens, targets) = self.sequence(i);
+            network.check(tokens)?;
+            network.check(targets)?;
+        }
+        Ok(())
+    }
+}
+
+/// One optimizer update.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// Decoupled weight decay of the parameters that `decays` names.
+    pub weight_decay: f64,
+    /// Which kinds of parameters decay.
+    pub decays: fn(Kind) -> bool,
+    /// Largest global gradient norm; larger gradients are scaled down to it.
+    pub clip: Option<f64>,
+    /// Which update this is, from 1.
+    pub step: u64,
+}
+
+impl Default for Update {
+    fn default() -> Self {
+        Update {
+            learning_rate: 1e-3,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.01,
+            decays: |_| true,
+            clip: Some(1.0),
+            step: 1,
+        }
+    }
+}
+
+struct Lane<F> {
+    gradient: AlignedVec<F>,
+    /// Summed nats of each sequence of this lane.
+    sums: Vec<f64>,
+}
+
+/// Elements a thread works on at a time in reductions and updates; part of the order of sums.
+const CHUNK: usize = 1 << 15;
+
+/// A model with its parameters, moments, lanes and threads.
+pub struct Engine<F: Real, N: Network<F>> {
+    network: N,
+    parameters: AlignedVec<F>,
+    first: AlignedVec<F>,
+    second: AlignedVec<F>,
+    tables: N::Tables,
+    tables_are_current: bool,
+    lanes: Vec<Lane<F>>,
+    workspaces: Vec<Mutex<N::Workspace>>,
+    partial_sums: Vec<f64>,
+    pool: Arc<ThreadPool>,
+}
+
+/// Most threads and lanes accepted.
+pub const MAX_THREADS: usize = 1024;
+
+impl<F: Real, N: Network<F>> Engine<F, N> {
+    /// An engine with zero parameters; batches hold up to `sequences`.
+    pub fn new(network: N, sequences: usize, lanes: usize, threads: usize) -> Result<Self> {
+        crate::error::within("lanes", lanes, 1..=MAX_THREADS)?;
+        crate::error::within("threads", threads, 1..=MAX_THREADS)?;
+        // Threads beyond the lanes would have nothing to do.
+        let threads = threads.min(lanes);
+        let count = network.layout().count();
+        let lane = || Lane {
+            gradient: AlignedVec::zeros(network.gradient_len()),
+            sums: Vec::with_capacity(sequences.div_ceil(lanes)),
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| Error::Field {
+            field: "threads",
+            value: threads.to_string(),
+            allowed: format!("the system could not start them ({error}); ask for fewer"),
+        })?;
+        Ok(Engine {
+            parameters: AlignedVec::zeros(count),
+            first: AlignedVec::zeros(count),
+            second: AlignedVec::zeros(count),
+            tables: network.tables(),
+            tables_are_current: false,
+            lanes: (0..lanes).map(|_| lane()).collect(),
+            workspaces: (0..threads).map(|_| Mutex::new(network.workspace())).collect(),
+            partial_sums: vec![0.0; count.div_ceil(CHUNK)],
+            pool: Arc::new(pool),
+            network,
+        })
+    }
+
+    /// Bytes an engine will hold, known before it is made.
+    pub fn planned_bytes(network: &N, lanes: usize, threads: usize) -> usize {
+        let arenas = 3 * network.layout().count() + lanes * network.gradient_len();
+        arenas * size_of::<F>() + network.table_bytes() + threads.min(lanes) * network.workspace_bytes()
+    }
+
+    /// The model.
+    pub fn network(&self) -> &N {
+        &self.network
+    }
+
+    /// The threads that work here. A training loop run inside `install` of this pool allocates nothing per step.
+    pub fn pool(&self) -> Arc<ThreadPool> {
+        self.pool.clone()
+    }
+
+    /// Sets the parameters to their start and forgets the moments.
+    pub fn initialize(&mut self, seed: u64) {
+        self.network.initialize(seed, &mut self.parameters);
+        self.first.fill(F::ZERO);
+        self.second.fill(F::ZERO);
+        self.tables_are_current = false;
+    }
+
+    /// The parameter arena.
+    pub fn parameters(&self) -> &[F] {
+        &self.parameters
+    }
+
+    /// The parameter arena, to change.
+    pub fn parameters_mut(&mut self) -> &mut [F] {
+        self.tables_are_current = false;
+        &mut self.parameters
+    }
+
+    /// The optimizer's first and second moments.
+    pub fn moments(&self) -> (&[F], &[F]) {
+        (&self.first, &self.second)
+    }
+
+    /// The optimizer's moments, to change.
+    pub fn moments_mut(&mut self) -> (&mut [F], &mut [F]) {
+        (&mut self.first, &mut self.second)
+    }
+
+    /// The gradient of the last [`Engine::gradient`].
+    pub fn last_gradient(&self) -> &[F] {
+        &self.lanes[0].gradient[..self.parameters.len()]
+    }
+
+    fn prepare(&mut self) {
+        if !self.tables_are_current {
+            self.network.prepare(&self.parameters, &mut self.tables);
+            self.tables_are_current = true;
+        }
+    }
+
+    /// Mean loss of the batch in nats per token, its gradient left in [`Engine::last_gradient`]. Dropout is drawn by
+    /// (seed, step, sequence).
+    pub fn gradient(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> Result<f64> {
+        batch.check(&self.network)?;
+        let pool = self.pool.clone();
+        Ok(pool.install(|| {
+            self.prepare();
+            let (loss, weight) = (self.run_lanes(batch, seed, step), 1.0 / batch.tokens.len() as f64);
+            self.sum_lanes();
+            self.network.finish(&self.parameters, &mut self.tables, &mut self.lanes[0].gradient);
+            loss * weight
+        }))
+    }
+
+    /// Every lane's gradient; returns the batch's summed loss.
+    fn run_lanes(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> f64 {
+        let count = self.lanes.len();
+        let weight = 1.0 / batch.tokens.len() as f64;
+        let (network, parameters, tables, workspaces) =
+            (&self.network, &self.parameters, &self.tables, &self.workspaces);
+        self.lanes.par_iter_mut().with_max_len(1).enumerate().for_each(|(index, lane)| {
+            lane.gradient.fill(F::ZERO);
+            lane.sums.clear();
+            let work = &mut *own_workspace(workspaces);
+            for i in (index..batch.sequences()).step_by(count) {
+                let (tokens, targets) = batch.sequence(i);
+                let draw = Draw { rate: network.dropout(), seed, step, sequence: i as u64 };
+                let gradient = &mut lane.gradient;
+                network.forward(parameters, tables, work, tokens, &draw, &mut NoHooks);
+                lane.sums.push(network.backward(parameters, tables, work, tokens, targets, &draw, weight, gradient));
+            }
+        });
+        (0..batch.sequences()).map(|i| self.lanes[i % count].sums[i / count]).sum()
+    }
+
+    /// Sums the lanes' gradients into lane 0, in a binary tree over lane numbers.
+    fn sum_lanes(&mut self) {
+        let mut reach = 1;
+        while reach < self.lanes.len() {
+            self.lanes.par_chunks_mut(2 * reach).for_each(|group| {
+                let (left, right) = group.split_at_mut(reach.min(group.len()));
+                if let Some(right) = right.first() {
+                    let (left, right) = (&mut left[0].gradient, &right.gradient);
+                    left.par_chunks_mut(CHUNK).zip(right.par_chunks(CHUNK)).for_each(|(a, b)| reduce::add(a, b));
+                }
+            });
+            reach *= 2;
+        }
+    }
+
+    /// The global norm of the last gradient.
+    pub fn gradient_norm(&mut self) -> f64 {
+        let gradient = &self.lanes[0].gradient[..self.parameters.len()];
+        let sums = &mut self.partial_sums;
+        self.pool.install(|| {
+            let chunks = gradient.par_chunks(CHUNK).zip(sums.par_iter_mut());
+            chunks.for_each(|(chunk, sum)| *sum = reduce::sum_of_squares(chunk));
+        });
+        self.partial_sums.iter().sum::<f64>().sqrt()
+    }
+
+    /// Clips the last gradient, whose norm is `norm`, and applies AdamW.
+    pub fn update(&mut self, how: &Update, norm: f64) {
+        let gradient_scale = match how.clip {
+            // As PyTorch's clip_grad_norm_ does, so that traces can be compared.
+            Some(clip) => (clip / (norm + 1e-6)).min(1.0),
+            None => 1.0,
+        };
+        let adamw = |weight_decay: f64| AdamW {
+            learning_rate: how.learning_rate,
+            beta1: how.beta1,
+            beta2: how.beta2,
+            epsilon: how.epsilon,
+            weight_decay,
+            gradient_scale,
+            step: how.step,
+        };
+        let (decayed, plain) = (adamw(how.weight_decay), adamw(0.0));
+        let tensors = self.network.layout().tensors();
+        let gradient = &self.lanes[0].gradient[..self.parameters.len()];
+        let moments = self.first.par_chunks_mut(CHUNK).zip(self.second.par_chunks_mut(CHUNK));
+        let chunks = self.parameters.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK)).zip(moments);
+        self.pool.install(|| {
+            chunks.enumerate().for_each(|(index, ((parameters, gradient), (first, second)))| {
+                let start = index * CHUNK;
+                let mut done = 0;
+                let at = tensors.partition_point(|tensor| tensor.slot.start + tensor.slot.len <= start);
+                for tensor in &tensors[at..] {
+                    if done == parameters.len() {
+                        break;
+                    }
+                    let end = (tensor.slot.start + tensor.slot.len - start).min(parameters.len());
+                    let how = if (how.decays)(tensor.kind) { &decayed } else { &plain };
+                    let part = done..end;
+                    adamw::update(
+                        how,
+                        &mut parameters[part.clone()],
+                        &gradient[part.clone()],
+                        &mut first[part.clone()],
+                        &mut second[part],
+                    );
+                    done = end;
+                }
+            });
+        });
+        self.tables_are_current = false;
+    }
+
+    /// Summed loss in nats of each sequence, without dropout: sums (sequences)
+    pub fn evaluate(&mut self, batch: &Batch<'_>, sums: &mut [f64]) -> Result<()> {
+        batch.check(&self.network)?;
+        if sums.len() != batch.sequences() {
+            return Err(Error::Length { what: "sums and sequences", left: sums.len(), right: batch.sequences() });
+        }
+        let pool = self.pool.clone();
+        pool.install(|| {
+            self.prepare();
+            let (network, parameters, tables, workspaces) =
+                (&self.network, &self.parameters, &self.tables, &self.workspaces);
+            sums.par_iter_mut().with_max_len(1).enumerate().for_each(|(i, sum)| {
+                let work = &mut *own_workspace(workspaces);
+                let (tokens, targets) = batch.sequence(i);
+                network.forward(parameters, tables, work, tokens, &Draw::EVALUATION, &mut NoHooks);
+                *sum = network.losses(parameters, work, targets).iter().sum();
+            });
+        });
+        Ok(())
+    }
+
+    /// Runs one sequence forward without dropout, with hooks; returns its logits (n x vocab).
+    pub fn observe(&mut self, tokens: &[u8], hooks: &mut impl crate::hooks::Hooks<F>) -> Result<Vec<F>> {
+        self.network.check(tokens)?;
+        self.prepare();
+        let work = &mut *own_workspace(&self.workspaces);
+        self.network.forward(&self.parameters, &self.tables, work, tokens, &Draw::EVALUATION, hooks);
+        Ok(self.network.logits(&self.parameters, work, tokens.len()))
+    }
+
+    /// A decoder over the present parameters.
+    pub fn decoder(&self) -> N::Decoder {
+        self.network.decoder(&self.parameters)
+    }
+}
+
+/// The workspace of the calling thread; never contended, as each thread of the pool has its own.
+fn own_workspace<W>(workspaces: &[Mutex<W>]) -> std::sync::MutexGuard<'_, W> {
+    let index = rayon::current_thread_index().unwrap_or(0) % workspaces.len();
+    workspaces[index].lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,66 @@
+//! Errors of configuration and use; each names the field, the value and what is allowed.
+
+/// What can be wrong with a model's configuration or input.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A field outside its range.
+    #[error("{field} = {value} is not allowed: {allowed}")]
+    Field {
+        /// The configuration field.
+        field: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What it may be.
+        allowed: String,
+    },
+    /// Two settings that contradict each other.
+    #[error("{first} and {second} do not go together: {why}")]
+    Conflict {
+        /// One setting.
+        first: String,
+        /// The other.
+        second: String,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// A sequence that does not fit the planned context.
+    #[error("a sequence of {length} bytes is longer than the planned context of {context}: plan for more or cut it")]
+    TooLong {
+        /// Its length.
+        length: usize,
+        /// What the workspaces were sized for.
+        context: usize,
+    },
+    /// A token outside the vocabulary.
+    #[error("token {token} at position {position} is outside the vocabulary of {vocab}: tokens run from 0 to vocab - 1")]
+    Token {
+        /// The token.
+        token: u8,
+        /// Where it stands.
+        position: usize,
+        /// Vocabulary size.
+        vocab: usize,
+    },
+    /// Inputs and targets, or sequences of a batch, of different lengths.
+    #[error("{what}: {left} and {right} differ in length")]
+    Length {
+        /// What was compared.
+        what: &'static str,
+        /// One length.
+        left: usize,
+        /// The other.
+        right: usize,
+    },
+}
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Checks that `value` is one of `range`.
+pub(crate) fn within(field: &'static str, value: usize, range: std::ops::RangeInclusive<usize>) -> Result<()> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let allowed = format!("it must be from {} to {}", range.start(), range.end());
+    Err(Error::Field { field, value: value.to_string(), allowed })
+}

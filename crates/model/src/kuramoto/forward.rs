@@ -1,0 +1,279 @@
+//! One sequence, from tokens to raw logits.
+
+use super::slots::{FeedForwardSlots, LayerSlots, ReadoutSlots};
+use super::workspace::{Layer, Scratch};
+use super::{Kuramoto, Tables, Workspace};
+use crate::attention::{Columns, ColumnsMut, Head};
+use crate::hooks::Hooks;
+use crate::network::{Draw, Purpose};
+use kuramoto_kernels::frame::Frame;
+use kuramoto_kernels::product::product;
+use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent};
+
+impl Kuramoto {
+    pub(super) fn run_forward<F: Real>(
+        &self,
+        parameters: &[F],
+        tables: &Tables<F>,
+        work: &mut Workspace<F>,
+        tokens: &[u8],
+        draw: &Draw,
+        hooks: &mut impl Hooks<F>,
+    ) {
+        let (n, k) = (tokens.len(), self.config.width);
+        let Workspace { layers, scratch, logits, packed, .. } = work;
+        linear::gather(k, self.slots.emb.of(parameters), tokens, &mut scratch.theta[..n * k]);
+        hooks.state(0, &mut scratch.theta[..n * k]);
+        for (index, (layer, slots)) in layers.iter_mut().zip(&self.slots.layers).enumerate() {
+            if index == 0 {
+                linear::gather(2 * k, &tables.emb_psi, tokens, &mut layer.psi[..n * 2 * k]);
+                let m = self.slots.sections.total;
+                linear::gather(m, &tables.emb_pre, tokens, &mut layer.pre[..n * m]);
+            } else {
+                self.lift_and_map(parameters, tables, slots, n, &scratch.theta, layer);
+            }
+            self.phasors(parameters, tables, index, 0, n, &scratch.ones, layer);
+            self.attend(index, n, draw, layer, scratch, packed, hooks);
+            self.step(parameters, tables, index, n, draw, layer, scratch, hooks);
+        }
+        self.read_out(parameters, tables, n, scratch, logits);
+    }
+
+    /// theta, u -> mid, theta: the layer's two bounded increments
+    pub(super) fn step<F: Real>(
+        &self,
+        parameters: &[F],
+        tables: &Tables<F>,
+        index: usize,
+        n: usize,
+        draw: &Draw,
+        layer: &mut Layer<F>,
+        scratch: &mut Scratch<F>,
+        hooks: &mut impl Hooks<F>,
+    ) {
+        let (k, slots) = (self.config.width, &self.slots.layers[index]);
+        let dropout = draw.dropout(Purpose::FirstIncrement, index);
+        let (theta, mid) = (&scratch.theta[..n * k], &mut layer.mid[..n * k]);
+        bound::forward(k, theta, &layer.u, radius(parameters, slots.log_r1), &dropout, &mut layer.rms1, mid);
+        hooks.middle(index, mid);
+        self.feed_forward(parameters, tables, slots, n, layer, scratch);
+        let (mid, theta) = (&layer.mid[..n * k], &mut scratch.theta[..n * k]);
+        if slots.feed_forward.is_some() {
+            let dropout = draw.dropout(Purpose::SecondIncrement, index);
+            bound::forward(k, mid, &layer.y, radius(parameters, slots.log_r2), &dropout, &mut layer.rms2, theta);
+        } else {
+            theta.copy_from_slice(mid);
+        }
+        hooks.state(index + 1, theta);
+    }
+
+    /// theta -> raw logits
+    pub(super) fn read_out<F: Real>(
+        &self,
+        parameters: &[F],
+        tables: &Tables<F>,
+        n: usize,
+        scratch: &mut Scratch<F>,
+        logits: &mut [F],
+    ) {
+        let (vocab, k) = (self.config.vocab, self.config.width);
+        lift::forward(k, &scratch.theta[..n * k], &mut scratch.psi);
+        let linear_readout = match self.slots.readout {
+            ReadoutSlots::Phase { .. } => false,
+            ReadoutSlots::Linear { bias, .. } => {
+                linear::fill_bias(bias.of(parameters), &mut logits[..n * vocab]);
+                true
+            }
+        };
+        let psi = View::rows(&scratch.psi, 2 * k);
+        product(logits, vocab, n, psi, &tables.readout.forward, linear_readout, Causal::Full);
+    }
+
+    /// theta -> psi, pre
+    pub(super) fn lift_and_map<F: Real>(
+        &self,
+        parameters: &[F],
+        tables: &Tables<F>,
+        slots: &LayerSlots,
+        n: usize,
+        theta: &[F],
+        layer: &mut Layer<F>,
+    ) {
+        let (k, m) = (self.config.width, self.slots.sections.total);
+        lift::forward(k, &theta[..n * k], &mut layer.psi);
+        linear::fill_bias(self.slots.gates[slots.gates].bias.of(parameters), &mut layer.pre[..n * m]);
+        let psi = View::rows(&layer.psi, 2 * k);
+        product(&mut layer.pre, m, n, psi, &tables.gates[slots.gates].forward, true, Causal::Full);
+    }
+
+    /// psi, pre of positions `first..first + n` -> gq, gk, q, key; with a transport frame, also its contractions
+    pub(super) fn phasors<F: Real>(
+        &self,
+        parameters: &[F],
+        tables: &Tables<F>,
+        index: usize,
+        first: usize,
+        n: usize,
+        ones: &[F],
+        layer: &mut Layer<F>,
+    ) {
+        let (k, h, heads) = (self.config.width, self.config.heads, self.heads());
+        let sections = self.slots.sections;
+        let m = sections.total;
+        let make = |section: Option<usize>, gates: &mut [F], inverse_mean: &mut [F]| {
+            if let Some(first) = section {
+                let normalize = self.config.gate_normalization;
+                let (pre, gates, inverse_mean) = (&layer.pre[first..], &mut gates[..n * k], &mut inverse_mean[..n * h]);
+                gate::forward(self.activation(), normalize, h, k, pre, m, gates, inverse_mean);
+            }
+        };
+        make(sections.q, &mut layer.gq, &mut layer.inverse_mean_q);
+        make(sections.key, &mut layer.gk, &mut layer.inverse_mean_k);
+        let gq: &[F] = if sections.q.is_some() { &layer.gq } else { ones };
+        let gk: &[F] = if sections.key.is_some() { &layer.gk } else { ones };
+        let (cos, sin) = tables.drift(index);
+        let (cos, sin) = (&cos[first * k..], &sin[first * k..]);
+        let c = self.score_scale(parameters);
+        let (q, key) = (&mut layer.q[..n * heads.row()], &mut layer.key[..n * heads.row()]);
+        drift::forward(heads, &layer.psi, gq, gk, cos, sin, c, q, key);
+        if let Some(first) = sections.frame {
+            self.contract_frames(first, n, c, layer);
+        }
+    }
+
+    /// q, key: the contracted drifted phasors F^T z~ after each head's phasors; framed: the contracted values F^T z
+    fn contract_frames<F: Real>(&self, first: usize, n: usize, c: F, layer: &mut Layer<F>) {
+        let (k, heads, rank) = (self.config.width, self.heads(), self.rank());
+        let (kh, width, m) = (heads.kh(), heads.width(), self.slots.sections.total);
+        for t in 0..n {
+            let (cos, sin) = layer.psi[t * 2 * k..][..2 * k].split_at(k);
+            for head in 0..heads.heads {
+                let frame = Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
+                let at = t * heads.row() + head * width;
+                let (z, y) = layer.key[at..][..width].split_at_mut(2 * kh);
+                y.fill(F::ZERO);
+                frame.contract(&z[..kh], &z[kh..], F::ONE, y);
+                for (q, &y) in layer.q[at + 2 * kh..][..2 * rank].iter_mut().zip(y.iter()) {
+                    *q = c * y;
+                }
+                let framed = &mut layer.framed[(t * heads.heads + head) * 2 * rank..][..2 * rank];
+                framed.fill(F::ZERO);
+                frame.contract(&cos[head * kh..][..kh], &sin[head * kh..][..kh], F::ONE, framed);
+            }
+        }
+    }
+
+    /// q, key, values -> a, u
+    fn attend<F: Real>(
+        &self,
+        index: usize,
+        n: usize,
+        draw: &Draw,
+        layer: &mut Layer<F>,
+        scratch: &mut Scratch<F>,
+        packed: &mut Packed<F>,
+        hooks: &mut impl Hooks<F>,
+    ) {
+        let (k, heads, sections) = (self.config.width, self.heads(), self.slots.sections);
+        let (kh, width, row, m) = (heads.kh(), heads.width(), heads.row(), sections.total);
+        let stride = self.attention_stride();
+        let attention = Head { n, stride };
+        let dropout = draw.dropout(Purpose::Attention, index);
+        for head in 0..heads.heads {
+            let a = &mut layer.a[head * self.context * stride..][..self.context * stride];
+            let q = Columns::new(&layer.q, row, head * width, width);
+            let key = Columns::new(&layer.key, row, head * width, width);
+            attention.couple(q, key, a, packed);
+            hooks.attention(index, head, stride, a);
+            let coupled: &[F] = if dropout.is_active() {
+                couple::drop(n, a, stride, &dropout, (head * n * n) as u32, &mut scratch.coupled);
+                &scratch.coupled
+            } else {
+                a
+            };
+            if let (false, Some(first)) = (self.circular(), sections.value) {
+                let values = Columns::new(&layer.pre, m, first + head * kh, kh);
+                attention.mix(coupled, values, ColumnsMut::new(&mut layer.u, k, head * kh), packed);
+                continue;
+            }
+            for (first, width) in self.value_columns(head) {
+                let values = Columns::new(&layer.psi, 2 * k, first, width);
+                attention.mix(coupled, values, ColumnsMut::new(&mut layer.g, 2 * k, first), packed);
+            }
+            if heads.extra > 0 {
+                let (frames, first) = (heads.heads * heads.extra, head * heads.extra);
+                let values = Columns::new(&layer.framed, frames, first, heads.extra);
+                attention.mix(coupled, values, ColumnsMut::new(&mut layer.framed_mean, frames, first), packed);
+            }
+        }
+        self.direction(n, &scratch.ones, layer);
+    }
+
+    /// g -> u: transport, tangent and value gate; projected values are u already
+    pub(super) fn direction<F: Real>(&self, n: usize, ones: &[F], layer: &mut Layer<F>) {
+        if !self.circular() {
+            return;
+        }
+        let (k, sections) = (self.config.width, self.slots.sections);
+        if let Some(first) = sections.frame {
+            self.expand_frames(first, n, layer);
+        }
+        let (v, stride) = match sections.value {
+            Some(first) => (&layer.pre[first..], sections.total),
+            None => (ones, k),
+        };
+        tangent::forward(k, &layer.psi, &layer.g, v, stride, &mut layer.u[..n * k]);
+    }
+
+    /// Columns of psi and G that belong to a head: cosines and sines, adjacent if there is one head.
+    pub(super) fn value_columns(&self, head: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (k, kh) = (self.config.width, self.heads().kh());
+        let (parts, width) = if self.config.heads == 1 { (1, 2 * k) } else { (2, kh) };
+        (0..parts).map(move |part| (part * k + head * kh, width))
+    }
+
+    /// g += F framed_mean
+    fn expand_frames<F: Real>(&self, first: usize, n: usize, layer: &mut Layer<F>) {
+        let (k, kh, rank, m) = (self.config.width, self.heads().kh(), self.rank(), self.slots.sections.total);
+        for t in 0..n {
+            let (re, im) = layer.g[t * 2 * k..][..2 * k].split_at_mut(k);
+            for head in 0..self.config.heads {
+                let frame = Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
+                let mean = &layer.framed_mean[(t * self.config.heads + head) * 2 * rank..][..2 * rank];
+                frame.expand(mean, &mut re[head * kh..][..kh], &mut im[head * kh..][..kh]);
+            }
+        }
+    }
+
+    /// mid -> y
+    fn feed_forward<F: Real>(
+        &self,
+        parameters: &[F],
+        tables: &Tables<F>,
+        slots: &LayerSlots,
+        n: usize,
+        layer: &mut Layer<F>,
+        scratch: &mut Scratch<F>,
+    ) {
+        let Some(set) = slots.feed_forward else { return };
+        let (k, packed) = (self.config.width, &tables.feed_forward[set]);
+        let mid = View::rows(&layer.mid, k);
+        let (bias, input, map) = match (self.slots.feed_forward[set], &packed.down) {
+            (FeedForwardSlots::Swiglu { bias, .. }, Some(down)) => {
+                product(&mut layer.wide, 4 * k, n, mid, &packed.first.forward, false, Causal::Full);
+                swiglu::forward(2 * k, &layer.wide[..n * 4 * k], &mut scratch.hidden);
+                (bias, View::rows(&scratch.hidden, 2 * k), down)
+            }
+            (FeedForwardSlots::Swiglu { bias, .. } | FeedForwardSlots::Linear { bias, .. }, _) => {
+                (bias, mid, &packed.first)
+            }
+        };
+        linear::fill_bias(bias.of(parameters), &mut layer.y[..n * k]);
+        product(&mut layer.y, k, n, input, &map.forward, true, Causal::Full);
+    }
+}
+
+/// r of its stored logarithm.
+pub(super) fn radius<F: Real>(parameters: &[F], log_radius: Option<usize>) -> Option<f64> {
+    log_radius.map(|at| parameters[at].to_f64().exp())
+}

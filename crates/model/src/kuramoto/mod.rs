@@ -1,0 +1,241 @@
+//! The Kuramoto Attention model.
+//!
+//! | here | paper | shape | meaning |
+//! |---|---|---|---|
+//! | `theta` | theta | n x k | phase state, radians, never wrapped |
+//! | `psi` | psi(theta) | n x 2k | (cos theta, sin theta) |
+//! | `pre` | W psi | n x m | pre-activations of all gate maps of a layer, side by side |
+//! | `gq`, `gk` | g^q, g^k | n x k | query and key gates, the diagonal metric |
+//! | `q`, `key` | | n x row | gated phasors, drifted; their dot products are the scores |
+//! | `omega` | omega_j | k per layer | drift rates, the natural frequencies of the score |
+//! | `tau` | tau | 1 | score scale, shared by all layers |
+//! | `a` | A | h x n x n | causal softmax coupling |
+//! | `g` | G | n x 2k | attention-weighted resultant, real parts before imaginary parts |
+//! | `u` | v . a | n x k | gated Kuramoto direction, before its bound |
+//! | `v` | v(theta) | n x k | signed value gate, a section of `pre` |
+//! | `r1`, `r2` | | 2 per layer | radii of the two bounds, stored as logarithms |
+//! | `proto` | phi | V x k | prototype phases of the readout |
+//!
+//! One layer is equation (1) of the paper: gates and drifted phasors, [`kernels::couple`] for A, `g` = A psi,
+//! [`kernels::tangent`] for the direction, [`kernels::bound`] for the step, then the SwiGLU and its own bounded step.
+//!
+//! Two exact savings: the gates' pre-activations of layer 0 depend on the byte alone, so they are a table of V rows
+//! ([`tables`]); and tiles above the causal diagonal are never computed.
+//!
+//! [`kernels::couple`]: kuramoto_kernels::couple
+//! [`kernels::tangent`]: kuramoto_kernels::tangent
+//! [`kernels::bound`]: kuramoto_kernels::bound
+
+mod backward;
+mod decode;
+mod forward;
+mod slots;
+mod tables;
+mod workspace;
+
+pub use decode::KuramotoDecoder;
+pub use tables::Tables;
+pub use workspace::Workspace;
+
+use crate::config::{GateActivation, KuramotoConfig, Metric, Readout, Value, check_context};
+use crate::error::Result;
+use crate::hooks::Hooks;
+use crate::init::{self, Start};
+use crate::layout::{Kind, Layout};
+use crate::network::{Draw, Network};
+use kuramoto_kernels::drift::Heads;
+use kuramoto_kernels::gate::Activation;
+use kuramoto_kernels::{Real, readout};
+use slots::Slots;
+
+/// The model for one configuration and planned context.
+#[derive(Clone, Debug)]
+pub struct Kuramoto {
+    config: KuramotoConfig,
+    context: usize,
+    layout: Layout,
+    slots: Slots,
+}
+
+impl Kuramoto {
+    /// Checks the configuration and lays the parameters out.
+    pub fn new(config: KuramotoConfig, context: usize) -> Result<Self> {
+        config.validate()?;
+        check_context(context)?;
+        let (layout, slots) = slots::lay_out(&config);
+        Ok(Kuramoto { config, context, layout, slots })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &KuramotoConfig {
+        &self.config
+    }
+
+    /// The shape of q~ and k~ rows.
+    fn heads(&self) -> Heads {
+        Heads { k: self.config.width, heads: self.config.heads, extra: 2 * self.rank() }
+    }
+
+    /// Columns of the transport frame; 0 without one.
+    fn rank(&self) -> usize {
+        if self.config.metric == Metric::Transport { self.config.transport_rank } else { 0 }
+    }
+
+    fn activation(&self) -> Activation {
+        match self.config.gate_activation {
+            GateActivation::Softplus => Activation::Softplus,
+            GateActivation::Sigmoid => Activation::Sigmoid,
+            GateActivation::Linear => Activation::Linear,
+        }
+    }
+
+    fn circular(&self) -> bool {
+        self.config.value == Value::Circular
+    }
+
+    /// Length of an attention row: odd in cache lines, so that a column does not fall on few cache sets.
+    fn attention_stride(&self) -> usize {
+        attention_stride(self.context)
+    }
+
+    /// tau / sqrt(k / h), which q~ carries.
+    fn score_scale<F: Real>(&self, parameters: &[F]) -> F {
+        F::from_f64(parameters[self.slots.tau.start].to_f64() / self.root_of_head())
+    }
+
+    fn root_of_head(&self) -> f64 {
+        (self.heads().kh() as f64).sqrt()
+    }
+
+    /// What raw logits are multiplied by.
+    fn logit_scale<F: Real>(&self, parameters: &[F]) -> F {
+        match self.config.readout {
+            Readout::Phase => {
+                F::from_f64(parameters[self.slots.logit_scale.start].to_f64() / (self.config.width as f64).sqrt())
+            }
+            Readout::Linear => F::ONE,
+        }
+    }
+}
+
+/// The exact parameter count of a valid configuration.
+pub(crate) fn count(config: &KuramotoConfig) -> usize {
+    slots::lay_out(config).0.count()
+}
+
+/// Outputs of all gate maps of a layer together.
+pub(crate) fn gate_outputs(config: &KuramotoConfig) -> usize {
+    slots::sections(config).total
+}
+
+/// A row length of at least `n`, a multiple of 16 but not of 32.
+pub(crate) fn attention_stride(n: usize) -> usize {
+    let lines = n.div_ceil(16);
+    16 * (lines + 1 - lines % 2)
+}
+
+impl<F: Real> Network<F> for Kuramoto {
+    type Tables = Tables<F>;
+    type Workspace = Workspace<F>;
+    type Decoder = KuramotoDecoder<F>;
+
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    fn vocab(&self) -> usize {
+        self.config.vocab
+    }
+    fn context(&self) -> usize {
+        self.context
+    }
+    fn dropout(&self) -> f64 {
+        self.config.dropout
+    }
+
+    fn initialize(&self, seed: u64, parameters: &mut [F]) {
+        let start = &self.config.init;
+        let k = self.config.width;
+        for tensor in self.layout.tensors() {
+            let last = tensor.name.rsplit('.').next().unwrap_or_default();
+            let how = match (tensor.kind, last) {
+                (Kind::Phase, "emb") => Start::Normal(start.embedding_spread),
+                (Kind::Phase, _) => Start::Normal(start.prototype_spread),
+                (Kind::Rate, _) => Start::Rotary { base: self.config.rotary_base, period: k / self.config.heads },
+                (Kind::Scalar, "tau") => Start::Constant(start.self_score / self.root_of_head()),
+                (Kind::Scalar, "logit_scale") => Start::Constant(start.logit_scale),
+                (Kind::Scalar, "log_r1") => Start::Constant(start.attention_radius.ln()),
+                (Kind::Scalar, _) => Start::Constant(start.feed_forward_radius.ln()),
+                (Kind::Bias, _) if tensor.name.ends_with("wv.bias") => Start::Constant(start.value_gate_bias),
+                (Kind::Weight, _) if tensor.name.ends_with("wf.weight") => Start::Normal(start.frame_spread),
+                (Kind::Weight, _) => init::linear(tensor.shape[1]),
+                (Kind::Bias | Kind::Norm, _) => Start::Constant(0.0),
+            };
+            init::fill(seed, tensor, how, parameters);
+        }
+    }
+
+    fn gradient_len(&self) -> usize {
+        self.slots.gradient_len
+    }
+    fn table_bytes(&self) -> usize {
+        Tables::<F>::floats(self) * size_of::<F>()
+    }
+    fn workspace_bytes(&self) -> usize {
+        Workspace::<F>::bytes(self)
+    }
+    fn tables(&self) -> Tables<F> {
+        Tables::new(self)
+    }
+    fn workspace(&self) -> Workspace<F> {
+        Workspace::new(self)
+    }
+    fn prepare(&self, parameters: &[F], tables: &mut Tables<F>) {
+        self.derive_tables(parameters, tables);
+    }
+
+    fn forward(
+        &self,
+        parameters: &[F],
+        tables: &Tables<F>,
+        work: &mut Workspace<F>,
+        tokens: &[u8],
+        draw: &Draw,
+        hooks: &mut impl Hooks<F>,
+    ) {
+        self.run_forward(parameters, tables, work, tokens, draw, hooks);
+    }
+
+    fn logits(&self, parameters: &[F], work: &Workspace<F>, n: usize) -> Vec<F> {
+        let scale = self.logit_scale(parameters);
+        work.logits[..n * self.config.vocab].iter().map(|&x| scale * x).collect()
+    }
+
+    fn losses<'w>(&self, parameters: &[F], work: &'w mut Workspace<F>, targets: &[u8]) -> &'w [f64] {
+        let logits = &mut work.logits[..targets.len() * self.config.vocab];
+        readout::forward(self.config.vocab, self.logit_scale(parameters), targets, logits, &mut work.losses);
+        &work.losses[..targets.len()]
+    }
+
+    fn backward(
+        &self,
+        parameters: &[F],
+        tables: &Tables<F>,
+        work: &mut Workspace<F>,
+        tokens: &[u8],
+        targets: &[u8],
+        draw: &Draw,
+        weight: f64,
+        gradient: &mut [F],
+    ) -> f64 {
+        self.run_backward(parameters, tables, work, tokens, targets, draw, weight, gradient);
+        work.losses[..tokens.len()].iter().sum()
+    }
+
+    fn finish(&self, _parameters: &[F], tables: &mut Tables<F>, gradient: &mut [F]) {
+        self.fold_tables(tables, gradient);
+    }
+
+    fn decoder(&self, parameters: &[F]) -> KuramotoDecoder<F> {
+        KuramotoDecoder::new(self, parameters)
+    }
+}

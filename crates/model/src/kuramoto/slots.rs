@@ -1,0 +1,185 @@
+//! Where each parameter of the Kuramoto model lies in the arena.
+
+use crate::config::{FeedForward, KuramotoConfig, Metric, Readout, Value};
+use crate::layout::{Kind, Layout, Slot};
+
+/// Columns of the gate maps' joint output `pre`, in this order; absent maps are `None`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sections {
+    pub q: Option<usize>,
+    pub key: Option<usize>,
+    pub frame: Option<usize>,
+    /// The value gate, or the projected values.
+    pub value: Option<usize>,
+    /// m, all columns together.
+    pub total: usize,
+}
+
+/// One set of gate maps: all weights stacked (m x 2k), all biases stacked (m).
+#[derive(Clone, Copy, Debug)]
+pub struct GateSlots {
+    pub weight: Slot,
+    pub bias: Slot,
+}
+
+/// One feed-forward block.
+#[derive(Clone, Copy, Debug)]
+pub enum FeedForwardSlots {
+    /// gate and up stacked (4k x k), down (k x 2k) and its bias.
+    Swiglu { gate_up: Slot, down: Slot, bias: Slot },
+    /// (k x k) and its bias.
+    Linear { weight: Slot, bias: Slot },
+}
+
+/// What a layer owns, and which of the gate and feed-forward sets it uses.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerSlots {
+    pub omega: Slot,
+    pub log_r1: Option<usize>,
+    pub log_r2: Option<usize>,
+    pub gates: usize,
+    pub feed_forward: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum ReadoutSlots {
+    Phase { proto: Slot },
+    Linear { weight: Slot, bias: Slot },
+}
+
+#[derive(Clone, Debug)]
+pub struct Slots {
+    pub emb: Slot,
+    pub tau: Slot,
+    pub sections: Sections,
+    pub gates: Vec<GateSlots>,
+    pub feed_forward: Vec<FeedForwardSlots>,
+    pub layers: Vec<LayerSlots>,
+    pub readout: ReadoutSlots,
+    pub logit_scale: Slot,
+    /// In a lane's gradient, after the parameters: layer 0's table of `pre` (V x m).
+    pub table_pre: Slot,
+    /// In a lane's gradient: the lifted prototypes (V x 2k); empty with a linear readout.
+    pub table_proto: Slot,
+    pub gradient_len: usize,
+}
+
+/// Sections of `pre` that the configuration has.
+pub fn sections(config: &KuramotoConfig) -> Sections {
+    let k = config.width;
+    let mut sections = Sections::default();
+    let mut add = |present: bool, columns: usize| {
+        let start = sections.total;
+        sections.total += if present { columns } else { 0 };
+        present.then_some(start)
+    };
+    let gates = config.metric == Metric::Gates;
+    let (q, key) = (add(gates, k), add(gates, k));
+    let frame = add(config.metric == Metric::Transport, k * config.transport_rank);
+    let value = add(config.value_gate || config.value == Value::Projection, k);
+    Sections { q, key, frame, value, ..sections }
+}
+
+fn add_gates(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> GateSlots {
+    let (k, sections) = (config.width, sections(config));
+    let value = if config.value == Value::Circular { "wv" } else { "wval" };
+    let maps = [
+        (sections.q, "wq", k),
+        (sections.key, "wk", k),
+        (sections.frame, "wf", k * config.transport_rank),
+        (sections.value, value, k),
+    ];
+    let present = maps.iter().filter(|(section, ..)| section.is_some());
+    let mut weight = Slot::default();
+    for (_, name, rows) in present.clone() {
+        weight = weight.join(layout.add(format!("{prefix}gates.{name}.weight"), &[*rows, 2 * k], Kind::Weight));
+    }
+    let mut bias = Slot::default();
+    for (_, name, rows) in present {
+        bias = bias.join(layout.add(format!("{prefix}gates.{name}.bias"), &[*rows], Kind::Bias));
+    }
+    GateSlots { weight, bias }
+}
+
+fn add_feed_forward(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> Option<FeedForwardSlots> {
+    let k = config.width;
+    match config.feed_forward {
+        FeedForward::Swiglu => {
+            let gate = layout.add(format!("{prefix}ffn.gate.weight"), &[2 * k, k], Kind::Weight);
+            let up = layout.add(format!("{prefix}ffn.up.weight"), &[2 * k, k], Kind::Weight);
+            let down = layout.add(format!("{prefix}ffn.down.weight"), &[k, 2 * k], Kind::Weight);
+            let bias = layout.add(format!("{prefix}ffn.down.bias"), &[k], Kind::Bias);
+            Some(FeedForwardSlots::Swiglu { gate_up: gate.join(up), down, bias })
+        }
+        FeedForward::Linear => {
+            let weight = layout.add(format!("{prefix}ffn.weight"), &[k, k], Kind::Weight);
+            let bias = layout.add(format!("{prefix}ffn.bias"), &[k], Kind::Bias);
+            Some(FeedForwardSlots::Linear { weight, bias })
+        }
+        FeedForward::None => None,
+    }
+}
+
+/// Lays the parameters out in the order of the paper's count: embedding, shared gates, tau, layers, readout.
+pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
+    let (vocab, k) = (config.vocab, config.width);
+    let mut layout = Layout::default();
+    let emb = layout.add("emb", &[vocab, k], Kind::Phase);
+    let mut gates = Vec::new();
+    let mut feed_forward = Vec::new();
+    if !config.per_layer_gates {
+        gates.push(add_gates(&mut layout, "", config));
+    }
+    let tau = layout.add("tau", &[], Kind::Scalar);
+    if config.shared_feed_forward {
+        feed_forward.extend(add_feed_forward(&mut layout, "", config));
+    }
+    let mut layers = Vec::new();
+    for i in 0..config.layers {
+        let prefix = format!("layers.{i}.");
+        if config.per_layer_gates {
+            gates.push(add_gates(&mut layout, &prefix, config));
+        }
+        let omega = layout.add(format!("{prefix}omega"), &[k], Kind::Rate);
+        if !config.shared_feed_forward {
+            feed_forward.extend(add_feed_forward(&mut layout, &prefix, config));
+        }
+        let mut radius = |present: bool, name: &str| {
+            present.then(|| layout.add(format!("{prefix}{name}"), &[], Kind::Scalar).start)
+        };
+        let log_r1 = radius(config.value_bound, "log_r1");
+        let log_r2 = radius(config.feed_forward != FeedForward::None, "log_r2");
+        let gates = gates.len() - 1;
+        layers.push(LayerSlots { omega, log_r1, log_r2, gates, feed_forward: feed_forward.len().checked_sub(1) });
+    }
+    let (readout, logit_scale) = match config.readout {
+        Readout::Phase => {
+            let proto = layout.add("proto", &[vocab, k], Kind::Phase);
+            (ReadoutSlots::Phase { proto }, layout.add("logit_scale", &[], Kind::Scalar))
+        }
+        Readout::Linear => {
+            let weight = layout.add("head.weight", &[vocab, 2 * k], Kind::Weight);
+            let bias = layout.add("head.bias", &[vocab], Kind::Bias);
+            (ReadoutSlots::Linear { weight, bias }, Slot::default())
+        }
+    };
+    let sections = sections(config);
+    let table_pre = Slot { start: layout.count(), len: vocab * sections.total };
+    let proto_len = if config.readout == Readout::Phase { vocab * 2 * k } else { 0 };
+    let table_proto = Slot { start: table_pre.start + table_pre.len, len: proto_len };
+    let gradient_len = table_proto.start + table_proto.len;
+    let slots = Slots {
+        emb,
+        tau,
+        sections,
+        gates,
+        feed_forward,
+        layers,
+        readout,
+        logit_scale,
+        table_pre,
+        table_proto,
+        gradient_len,
+    };
+    (layout, slots)
+}

@@ -1,0 +1,162 @@
+//! What is derived from the parameters once per step: packed weights, drift tables, and tables by byte.
+
+use super::Kuramoto;
+use super::slots::{FeedForwardSlots, ReadoutSlots};
+use crate::config::FeedForward;
+use crate::packed::PackedMap;
+use kuramoto_kernels::product::product;
+use kuramoto_kernels::{AlignedVec, Causal, Packed, Real, View, drift, lift, linear};
+use rayon::prelude::*;
+
+/// A feed-forward block's maps: gate and up stacked, then down; or one linear map.
+#[derive(Debug)]
+pub(crate) struct PackedFeedForward<F> {
+    pub first: PackedMap<F>,
+    pub down: Option<PackedMap<F>>,
+}
+
+#[derive(Debug)]
+struct DriftTable<F> {
+    cos: AlignedVec<F>,
+    sin: AlignedVec<F>,
+}
+
+/// Derived from the parameters once per step, shared by all threads.
+#[derive(Debug)]
+pub struct Tables<F> {
+    /// psi of the embedding (V x 2k).
+    pub(super) emb_psi: AlignedVec<F>,
+    /// Layer 0's `pre` for every byte (V x m).
+    pub(super) emb_pre: AlignedVec<F>,
+    drift: Vec<DriftTable<F>>,
+    pub(super) gates: Vec<PackedMap<F>>,
+    pub(super) feed_forward: Vec<PackedFeedForward<F>>,
+    pub(super) readout: PackedMap<F>,
+    /// psi of the prototypes (V x 2k); empty with a linear readout.
+    proto_psi: AlignedVec<F>,
+    /// For `fold_tables`: d psi of the embedding (V x 2k), and psi of the embedding packed.
+    emb_dpsi: AlignedVec<F>,
+    emb_packed: Packed<F>,
+}
+
+impl<F: Real> Tables<F> {
+    pub(super) fn new(model: &Kuramoto) -> Self {
+        let Shape { v, k, m, t } = Shape::of(model);
+        let config = model.config();
+        let block = || PackedFeedForward {
+            first: PackedMap::new(first_outputs(config.feed_forward, k), k),
+            down: (config.feed_forward == FeedForward::Swiglu).then(|| PackedMap::new(k, 2 * k)),
+        };
+        Tables {
+            emb_psi: AlignedVec::zeros(v * 2 * k),
+            emb_pre: AlignedVec::zeros(v * m),
+            drift: (0..config.layers)
+                .map(|_| DriftTable { cos: AlignedVec::zeros(t * k), sin: AlignedVec::zeros(t * k) })
+                .collect(),
+            gates: model.slots.gates.iter().map(|_| PackedMap::new(m, 2 * k)).collect(),
+            feed_forward: model.slots.feed_forward.iter().map(|_| block()).collect(),
+            readout: PackedMap::new(v, 2 * k),
+            proto_psi: AlignedVec::zeros(model.slots.table_proto.len),
+            emb_dpsi: AlignedVec::zeros(v * 2 * k),
+            emb_packed: Packed::with_capacity(v, 2 * k),
+        }
+    }
+
+    pub(super) fn floats(model: &Kuramoto) -> usize {
+        let Shape { v, k, m, t } = Shape::of(model);
+        let config = model.config();
+        let down = if config.feed_forward == FeedForward::Swiglu { PackedMap::<F>::floats(k, 2 * k) } else { 0 };
+        let block = PackedMap::<F>::floats(first_outputs(config.feed_forward, k), k) + down;
+        2 * v * 2 * k
+            + v * m
+            + config.layers * 2 * t * k
+            + model.slots.gates.len() * PackedMap::<F>::floats(m, 2 * k)
+            + model.slots.feed_forward.len() * block
+            + PackedMap::<F>::floats(v, 2 * k)
+            + model.slots.table_proto.len
+            + Packed::<F>::floats(v, 2 * k)
+    }
+
+    /// cos and sin of omega t (T x k each) of a layer.
+    pub(super) fn drift(&self, layer: usize) -> (&[F], &[F]) {
+        (&self.drift[layer].cos, &self.drift[layer].sin)
+    }
+}
+
+struct Shape {
+    v: usize,
+    k: usize,
+    m: usize,
+    t: usize,
+}
+
+impl Shape {
+    fn of(model: &Kuramoto) -> Self {
+        Shape { v: model.config.vocab, k: model.config.width, m: model.slots.sections.total, t: model.context }
+    }
+}
+
+/// Outputs of a feed-forward block's first map.
+fn first_outputs(kind: FeedForward, k: usize) -> usize {
+    match kind {
+        FeedForward::Swiglu => 4 * k,
+        FeedForward::Linear => k,
+        FeedForward::None => 0,
+    }
+}
+
+impl Kuramoto {
+    pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
+        let Shape { v, k, m, .. } = Shape::of(self);
+        let slots = &self.slots;
+        tables.drift.par_iter_mut().zip(&slots.layers).for_each(|(table, layer)| {
+            drift::table(layer.omega.of(parameters), 0, &mut table.cos, &mut table.sin);
+        });
+        tables.gates.par_iter_mut().zip(&slots.gates).for_each(|(packed, slots)| {
+            packed.pack(slots.weight.of(parameters), m, 2 * k);
+        });
+        tables.feed_forward.par_iter_mut().zip(&slots.feed_forward).for_each(|(packed, slots)| match *slots {
+            FeedForwardSlots::Swiglu { gate_up, down, .. } => {
+                packed.first.pack(gate_up.of(parameters), 4 * k, k);
+                if let Some(packed) = &mut packed.down {
+                    packed.pack(down.of(parameters), k, 2 * k);
+                }
+            }
+            FeedForwardSlots::Linear { weight, .. } => packed.first.pack(weight.of(parameters), k, k),
+        });
+        match slots.readout {
+            ReadoutSlots::Phase { proto } => {
+                lift::forward(k, proto.of(parameters), &mut tables.proto_psi);
+                tables.readout.pack(&tables.proto_psi, v, 2 * k);
+            }
+            ReadoutSlots::Linear { weight, .. } => tables.readout.pack(weight.of(parameters), v, 2 * k),
+        }
+        lift::forward(k, slots.emb.of(parameters), &mut tables.emb_psi);
+        let first = slots.layers[0].gates;
+        linear::fill_bias(slots.gates[first].bias.of(parameters), &mut tables.emb_pre);
+        let psi = View::rows(&tables.emb_psi, 2 * k);
+        product(&mut tables.emb_pre, m, v, psi, &tables.gates[first].forward, true, Causal::Full);
+    }
+
+    pub(super) fn fold_tables<F: Real>(&self, tables: &mut Tables<F>, gradient: &mut [F]) {
+        let Shape { v, k, m, .. } = Shape::of(self);
+        let slots = &self.slots;
+        let (gradient, by_tables) = gradient.split_at_mut(self.layout.count());
+        let (dpre, dproto_psi) = by_tables.split_at(slots.table_pre.len);
+        if let ReadoutSlots::Phase { proto } = slots.readout {
+            lift::backward(k, &tables.proto_psi, dproto_psi, proto.of_mut(gradient));
+        }
+        if m == 0 {
+            return;
+        }
+        let first = slots.layers[0].gates;
+        let gates = slots.gates[first];
+        linear::bias_backward(dpre, gates.bias.of_mut(gradient));
+        tables.emb_packed.pack(&tables.emb_psi, 2 * k, v, 2 * k);
+        let dweight = gates.weight.of_mut(gradient);
+        product(dweight, 2 * k, m, View::transposed(dpre, m), &tables.emb_packed, true, Causal::Full);
+        let dpsi = &mut tables.emb_dpsi;
+        product(dpsi, 2 * k, v, View::rows(dpre, m), &tables.gates[first].backward, false, Causal::Full);
+        lift::backward(k, &tables.emb_psi, dpsi, slots.emb.of_mut(gradient));
+    }
+}

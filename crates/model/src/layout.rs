@@ -1,0 +1,107 @@
+//! The named layout of the parameter arena.
+//!
+//! Parameters lie back to back in one arena, without padding, so its length is the parameter count. Names and shapes
+//! are those of the weight files: linear weights are `[out, in]`. Maps that read the same input are adjacent, so that
+//! one matrix product serves them: `[wq; wk; wf; wv]` of a gate set, `[gate; up]` of a SwiGLU, `[wq; wk; wv]` of
+//! transformer attention.
+
+use std::fmt::Write;
+
+/// What a parameter is, for weight decay and for display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Phases: embeddings and prototypes of the Kuramoto model.
+    Phase,
+    /// A matrix of a linear map, or a transformer embedding.
+    Weight,
+    /// A bias vector.
+    Bias,
+    /// A layer-norm scale.
+    Norm,
+    /// Drift rates.
+    Rate,
+    /// A single number.
+    Scalar,
+}
+
+/// A stretch of the arena.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slot {
+    /// First element.
+    pub start: usize,
+    /// Number of elements.
+    pub len: usize,
+}
+
+impl Slot {
+    /// The slot's part of an arena.
+    #[inline]
+    pub fn of<'a, F>(&self, arena: &'a [F]) -> &'a [F] {
+        &arena[self.start..self.start + self.len]
+    }
+
+    /// The slot's part of an arena, to write.
+    #[inline]
+    pub fn of_mut<'a, F>(&self, arena: &'a mut [F]) -> &'a mut [F] {
+        &mut arena[self.start..self.start + self.len]
+    }
+
+    /// This slot and the one that follows it directly.
+    pub(crate) fn join(self, next: Slot) -> Slot {
+        debug_assert!(self.len == 0 || next.len == 0 || self.start + self.len == next.start);
+        if self.len == 0 { next } else { Slot { start: self.start, len: self.len + next.len } }
+    }
+}
+
+/// A named parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Name in weight files.
+    pub name: String,
+    /// Empty for a scalar.
+    pub shape: Vec<usize>,
+    /// Where it lies.
+    pub slot: Slot,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// All parameters of a model, in arena order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    tensors: Vec<Tensor>,
+    len: usize,
+}
+
+impl Layout {
+    pub(crate) fn add(&mut self, name: impl Into<String>, shape: &[usize], kind: Kind) -> Slot {
+        let slot = Slot { start: self.len, len: shape.iter().product() };
+        self.len += slot.len;
+        self.tensors.push(Tensor { name: name.into(), shape: shape.to_vec(), slot, kind });
+        slot
+    }
+
+    /// The parameter count, which is the arena's length.
+    pub fn count(&self) -> usize {
+        self.len
+    }
+
+    /// Every parameter, in arena order.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The parameter of that name.
+    pub fn find(&self, name: &str) -> Option<&Tensor> {
+        self.tensors.iter().find(|tensor| tensor.name == name)
+    }
+
+    /// A table of names, shapes and offsets.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        for Tensor { name, shape, slot, kind } in &self.tensors {
+            let _ = writeln!(text, "{:>9}  {name:<28} {shape:?} {kind:?}", slot.start);
+        }
+        text
+    }
+}

@@ -1,0 +1,32 @@
+//! What is learned: the Kuramoto Attention model and its parameter-matched transformer.
+//!
+//! A model is a configuration ([`KuramotoConfig`], [`TransformerConfig`]), a named layout of one parameter arena
+//! ([`Layout`]) and a [`Network`] that runs one sequence forward and backward on one core. [`Engine`] runs a batch:
+//! sequences belong to lanes, lanes to threads, and gradients are summed in a tree that never depends on the number
+//! of threads.
+
+pub mod ablation;
+mod attention;
+pub mod config;
+pub mod engine;
+pub mod error;
+pub mod flops;
+pub mod hooks;
+pub mod init;
+pub mod kuramoto;
+pub mod layout;
+pub mod matching;
+pub mod network;
+mod packed;
+pub mod transformer;
+mod workspace;
+
+pub use ablation::Ablation;
+pub use config::{KuramotoConfig, TransformerConfig};
+pub use engine::{Batch, Engine, Update};
+pub use error::{Error, Result};
+pub use hooks::{Hooks, NoHooks};
+pub use kuramoto::Kuramoto;
+pub use layout::{Kind, Layout, Slot, Tensor};
+pub use network::{Decoder, Draw, Network};
+pub use transformer::Transformer;

@@ -1,0 +1,82 @@
+//! Parameter counts and matched widths.
+//!
+//! Depth, heads, vocabulary and budget are fixed; widths are the multiples of lcm(4, heads); the width whose count is
+//! nearest to the budget is taken, the smaller one of a tie.
+
+use crate::config::{KuramotoConfig, MAX_WIDTH, TransformerConfig};
+use crate::error::{Error, Result, within};
+use crate::{kuramoto, transformer};
+
+/// A width and the parameters it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matched {
+    /// The width.
+    pub width: usize,
+    /// The exact parameter count.
+    pub parameters: usize,
+}
+
+/// The exact parameter count of a valid configuration.
+pub fn count_kuramoto(config: &KuramotoConfig) -> Result<usize> {
+    config.validate()?;
+    Ok(kuramoto::count(config))
+}
+
+/// The exact parameter count of a valid configuration.
+pub fn count_transformer(config: &TransformerConfig) -> Result<usize> {
+    config.validate()?;
+    Ok(transformer::count(config))
+}
+
+/// The Kuramoto width nearest to `budget` parameters, all else as in `config`.
+pub fn match_kuramoto(config: &KuramotoConfig, budget: usize) -> Result<Matched> {
+    nearest(config.heads, budget, |width| count_kuramoto(&KuramotoConfig { width, ..config.clone() }))
+}
+
+/// The transformer width nearest to `budget` parameters, all else as in `config`.
+pub fn match_transformer(config: &TransformerConfig, budget: usize) -> Result<Matched> {
+    nearest(config.heads, budget, |width| count_transformer(&TransformerConfig { width, ..config.clone() }))
+}
+
+fn nearest(heads: usize, budget: usize, count: impl Fn(usize) -> Result<usize>) -> Result<Matched> {
+    within("heads", heads, 1..=MAX_WIDTH / 4)?;
+    let step = [1, 2, 4].map(|by| by * heads).into_iter().find(|s| s % 4 == 0).unwrap_or(4 * heads);
+    let matched = |i: usize| count(i * step).map(|parameters| Matched { width: i * step, parameters });
+    let (mut low, mut high) = (1, MAX_WIDTH / step);
+    let (smallest, largest) = (matched(low)?, matched(high)?);
+    if budget == 0 || budget > largest.parameters {
+        return Err(Error::Field {
+            field: "budget",
+            value: budget.to_string(),
+            allowed: format!("with these layers, heads and vocabulary it must be from 1 to {}", largest.parameters),
+        });
+    }
+    if budget <= smallest.parameters {
+        return Ok(smallest);
+    }
+    // Counts grow with the width: close in on the two widths around the budget.
+    while high - low > 1 {
+        let middle = usize::midpoint(low, high);
+        if matched(middle)?.parameters < budget { low = middle } else { high = middle }
+    }
+    let (below, above) = (matched(low)?, matched(high)?);
+    Ok(if budget - below.parameters <= above.parameters - budget { below } else { above })
+}
+
+/// Reads a number of parameters such as `1M`, `250k`, `1.5m` or `1_003_386`.
+pub fn parse_budget(text: &str) -> Result<usize> {
+    let plain: String = text.trim().chars().filter(|c| *c != '_' && *c != ',').collect();
+    let (digits, unit) = match plain.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&plain[..at], 1e3),
+        Some((at, 'm' | 'M')) => (&plain[..at], 1e6),
+        _ => (plain.as_str(), 1.0),
+    };
+    match digits.parse::<f64>() {
+        Ok(number) if (1.0..=1e12).contains(&(number * unit)) => Ok((number * unit).round() as usize),
+        _ => Err(Error::Field {
+            field: "budget",
+            value: format!("{text:?}"),
+            allowed: "write a number of parameters from 1 to 1e12, such as 1M, 250k or 1003386".into(),
+        }),
+    }
+}

@@ -1,0 +1,137 @@
+//! What both models offer to the engine: one sequence, forward and backward, on one core.
+
+use crate::error::{Error, Result};
+use crate::hooks::Hooks;
+use crate::layout::Layout;
+use kuramoto_kernels::{Dropout, Real, dropout};
+
+/// Names the random draws of one sequence in one step; dropout is a pure function of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Draw {
+    /// Probability of dropping; 0 for evaluation.
+    pub rate: f64,
+    /// The run's seed.
+    pub seed: u64,
+    /// Optimizer step, or micro-batch within it.
+    pub step: u64,
+    /// Which sequence of the batch.
+    pub sequence: u64,
+}
+
+/// What a dropout mask is for; part of its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    Attention = 1,
+    FirstIncrement = 2,
+    SecondIncrement = 3,
+}
+
+impl Draw {
+    /// Nothing is dropped.
+    pub const EVALUATION: Draw = Draw { rate: 0.0, seed: 0, step: 0, sequence: 0 };
+
+    pub(crate) fn dropout(&self, purpose: Purpose, layer: usize) -> Dropout {
+        if self.rate == 0.0 {
+            return Dropout::NONE;
+        }
+        let key = dropout::key(&[self.seed, purpose as u64, self.step, self.sequence, layer as u64]);
+        Dropout::new(self.rate, key)
+    }
+}
+
+/// A model that runs one sequence at a time.
+///
+/// `Tables` are derived from the parameters once per step and shared by all threads; a `Workspace` holds one
+/// sequence's activations. A lane's gradient has [`Network::gradient_len`] elements: the parameters', then those of
+/// the tables, which [`Network::finish`] folds into the parameters' after the lanes are summed.
+pub trait Network<F: Real>: Send + Sync {
+    /// Derived from the parameters, once per step.
+    type Tables: Send + Sync;
+    /// One sequence's activations.
+    type Workspace: Send;
+    /// Feeds bytes one at a time.
+    type Decoder: Decoder<F>;
+
+    /// Names and places of the parameters.
+    fn layout(&self) -> &Layout;
+    /// Distinct tokens.
+    fn vocab(&self) -> usize;
+    /// Longest sequence planned for.
+    fn context(&self) -> usize;
+    /// Dropout rate while training.
+    fn dropout(&self) -> f64;
+    /// Parameters at the start: a pure function of the seed and the configuration.
+    fn initialize(&self, seed: u64, parameters: &mut [F]);
+    /// Elements of a lane's gradient.
+    fn gradient_len(&self) -> usize;
+
+    /// Bytes of one `Tables`, known before it is made.
+    fn table_bytes(&self) -> usize;
+    /// Bytes of one `Workspace`, known before it is made.
+    fn workspace_bytes(&self) -> usize;
+    /// Room for the tables.
+    fn tables(&self) -> Self::Tables;
+    /// Room for one sequence.
+    fn workspace(&self) -> Self::Workspace;
+
+    /// Derives the tables from the parameters.
+    fn prepare(&self, parameters: &[F], tables: &mut Self::Tables);
+    /// Runs one sequence up to its logits, left in the workspace.
+    fn forward(
+        &self,
+        parameters: &[F],
+        tables: &Self::Tables,
+        work: &mut Self::Workspace,
+        tokens: &[u8],
+        draw: &Draw,
+        hooks: &mut impl Hooks<F>,
+    );
+    /// The logits (n x vocab) of the last forward pass.
+    fn logits(&self, parameters: &[F], work: &Self::Workspace, n: usize) -> Vec<F>;
+    /// Losses in nats (n) of the last forward pass; uses up its logits.
+    fn losses<'w>(&self, parameters: &[F], work: &'w mut Self::Workspace, targets: &[u8]) -> &'w [f64];
+    /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the last forward pass, whose
+    /// tokens and draw must be given again.
+    fn backward(
+        &self,
+        parameters: &[F],
+        tables: &Self::Tables,
+        work: &mut Self::Workspace,
+        tokens: &[u8],
+        targets: &[u8],
+        draw: &Draw,
+        weight: f64,
+        gradient: &mut [F],
+    ) -> f64;
+    /// Folds the tables' part of a summed gradient into the parameters' part.
+    fn finish(&self, parameters: &[F], tables: &mut Self::Tables, gradient: &mut [F]);
+
+    /// A decoder over these parameters, with room for the planned context.
+    fn decoder(&self, parameters: &[F]) -> Self::Decoder;
+
+    /// Checks tokens before they are used.
+    fn check(&self, tokens: &[u8]) -> Result<()> {
+        let (vocab, context) = (self.vocab(), self.context());
+        if tokens.len() > context {
+            return Err(Error::TooLong { length: tokens.len(), context });
+        }
+        match tokens.iter().position(|&token| usize::from(token) >= vocab) {
+            Some(position) => Err(Error::Token { token: tokens[position], position, vocab }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Decodes one byte at a time, keeping what the past left: no byte is computed twice, nothing is allocated.
+pub trait Decoder<F: Real> {
+    /// Takes the next token and returns the logits (vocab) of the one after it.
+    fn push(&mut self, token: u8) -> Result<&[F]>;
+    /// Tokens taken so far.
+    fn len(&self) -> usize;
+    /// True before the first token.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Forgets the past.
+    fn clear(&mut self);
+}

@@ -1,0 +1,111 @@
+//! What is derived from the parameters once per step: packed weights, and layer 0's queries, keys and values by byte.
+
+use super::Transformer;
+use crate::packed::PackedMap;
+use kuramoto_kernels::product::product;
+use kuramoto_kernels::{AlignedVec, Causal, Packed, Real, View, layer_norm, linear, rope};
+use rayon::prelude::*;
+
+#[derive(Debug)]
+pub(super) struct LayerMaps<F> {
+    pub qkv: PackedMap<F>,
+    pub wo: PackedMap<F>,
+    pub gate_up: PackedMap<F>,
+    pub down: PackedMap<F>,
+}
+
+/// Derived from the parameters once per step, shared by all threads.
+#[derive(Debug)]
+pub struct Tables<F> {
+    pub(super) layers: Vec<LayerMaps<F>>,
+    pub(super) head: PackedMap<F>,
+    /// RoPE's cosines and sines (T x half each); the same in every step.
+    pub(super) cos: AlignedVec<F>,
+    pub(super) sin: AlignedVec<F>,
+    /// Layer 0's queries, keys and values before RoPE for every byte (V x 3d).
+    pub(super) emb_qkv: AlignedVec<F>,
+    emb_normal: AlignedVec<F>,
+    emb_inverse_sd: AlignedVec<F>,
+    /// Normalized, scaled and biased embedding (V x d), and its gradient while folding.
+    emb_y: AlignedVec<F>,
+    emb_dy: AlignedVec<F>,
+    emb_packed: Packed<F>,
+}
+
+impl<F: Real> Tables<F> {
+    pub(super) fn new(model: &Transformer) -> Self {
+        let (v, d, t, half) = sizes(model);
+        let maps = || LayerMaps {
+            qkv: PackedMap::new(3 * d, d),
+            wo: PackedMap::new(d, d),
+            gate_up: PackedMap::new(8 * d, d),
+            down: PackedMap::new(d, 4 * d),
+        };
+        let (mut cos, mut sin) = (AlignedVec::zeros(t * half), AlignedVec::zeros(t * half));
+        rope::table(model.config.rotary_base, half, 0, &mut cos, &mut sin);
+        Tables {
+            layers: (0..model.config.layers).map(|_| maps()).collect(),
+            head: PackedMap::new(v, d),
+            cos,
+            sin,
+            emb_qkv: AlignedVec::zeros(v * 3 * d),
+            emb_normal: AlignedVec::zeros(v * d),
+            emb_inverse_sd: AlignedVec::zeros(v),
+            emb_y: AlignedVec::zeros(v * d),
+            emb_dy: AlignedVec::zeros(v * d),
+            emb_packed: Packed::with_capacity(v, d),
+        }
+    }
+
+    pub(super) fn floats(model: &Transformer) -> usize {
+        let (v, d, t, half) = sizes(model);
+        let map = PackedMap::<F>::floats;
+        model.config.layers * (map(3 * d, d) + map(d, d) + map(8 * d, d) + map(d, 4 * d))
+            + map(v, d)
+            + 2 * t * half
+            + v * (6 * d + 1)
+            + Packed::<F>::floats(v, d)
+    }
+}
+
+fn sizes(model: &Transformer) -> (usize, usize, usize, usize) {
+    (model.config.vocab, model.config.width, model.context, model.head_width() / 2)
+}
+
+impl Transformer {
+    pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
+        let (v, d, ..) = sizes(self);
+        tables.layers.par_iter_mut().zip(&self.slots.layers).for_each(|(maps, slots)| {
+            maps.qkv.pack(slots.qkv.of(parameters), 3 * d, d);
+            maps.wo.pack(slots.wo.of(parameters), d, d);
+            maps.gate_up.pack(slots.gate_up.of(parameters), 8 * d, d);
+            maps.down.pack(slots.down.of(parameters), d, 4 * d);
+        });
+        tables.head.pack(self.slots.head.of(parameters), v, d);
+        let emb = self.slots.emb.of(parameters);
+        layer_norm::forward(d, emb, &mut tables.emb_normal, &mut tables.emb_inverse_sd);
+        let first = &self.slots.layers[0];
+        let [weight, bias] = first.ln1.map(|slot| slot.of(parameters));
+        layer_norm::affine(d, &tables.emb_normal, weight, bias, &mut tables.emb_y);
+        linear::fill_bias(first.qkv_bias.of(parameters), &mut tables.emb_qkv);
+        let y = View::rows(&tables.emb_y, d);
+        product(&mut tables.emb_qkv, 3 * d, v, y, &tables.layers[0].qkv.forward, true, Causal::Full);
+    }
+
+    pub(super) fn fold_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>, gradient: &mut [F]) {
+        let (v, d, ..) = sizes(self);
+        let (gradient, dqkv) = gradient.split_at_mut(self.layout.count());
+        let first = &self.slots.layers[0];
+        linear::bias_backward(dqkv, first.qkv_bias.of_mut(gradient));
+        tables.emb_packed.pack(&tables.emb_y, d, v, d);
+        let dweight = first.qkv.of_mut(gradient);
+        product(dweight, d, 3 * d, View::transposed(dqkv, 3 * d), &tables.emb_packed, true, Causal::Full);
+        let dy = &mut tables.emb_dy;
+        product(dy, d, v, View::rows(dqkv, 3 * d), &tables.layers[0].qkv.backward, false, Causal::Full);
+        let norm = first.ln1[0].join(first.ln1[1]).of_mut(gradient);
+        let (dweight, dbias) = norm.split_at_mut(d);
+        layer_norm::affine_backward(d, &tables.emb_normal, first.ln1[0].of(parameters), dy, dweight, dbias);
+        let demb = self.slots.emb.of_mut(gradient);
+        layer_norm::backward(d, &tables.emb_normal, &tables.emb_inverse_sd, dy, demb);
+    }
+}
