@@ -38,9 +38,10 @@ pub fn forward<A: Arch, F: Real>(
         }
         let by = F::from_f64(by);
         if dropout.is_active() {
-            for (((i, &theta), &x), out) in ((t * k) as u32..).zip(theta).zip(x).zip(out) {
-                let by = if dropout.keeps(i) { by } else { F::ZERO };
-                *out = x.mul_add::<A>(by, theta);
+            let first = (t * k) as u32;
+            for j in 0..k {
+                let by = if dropout.keeps(first.wrapping_add(j as u32)) { by } else { F::ZERO };
+                out[j] = x[j].mul_add::<A>(by, theta[j]);
             }
         } else {
             for ((&theta, &x), out) in theta.iter().zip(x).zip(out) {
@@ -67,8 +68,9 @@ pub fn backward<A: Arch, F: Real>(
     let rows = x.chunks_exact(k).zip(dout.chunks_exact(k)).zip(dx.chunks_exact_mut(k));
     for (t, ((x, dout), dx)) in rows.enumerate() {
         if dropout.is_active() {
-            for ((i, &dout), dx) in ((t * k) as u32..).zip(dout).zip(dx.iter_mut()) {
-                *dx = if dropout.keeps(i) { dout * scale } else { F::ZERO };
+            let first = (t * k) as u32;
+            for j in 0..k {
+                dx[j] = if dropout.keeps(first.wrapping_add(j as u32)) { dout[j] * scale } else { F::ZERO };
             }
         } else {
             dx.copy_from_slice(dout);

@@ -44,10 +44,11 @@ pub fn drop<A: Arch, F: Real>(n: usize, a: &mut [F], stride: usize, dropout: &Dr
     for (t, (a, coupled)) in a.chunks_mut(stride).zip(coupled.chunks_mut(stride)).take(n).enumerate() {
         let (past, future) = coupled[..n].split_at_mut(t + 1);
         let start = first.wrapping_add((t * n) as u32);
-        for ((u, a), coupled) in (0u32..).zip(&mut a[..=t]).zip(past) {
-            let keeps = dropout.keeps(start.wrapping_add(u));
-            *coupled = if keeps { *a * scale } else { F::ZERO };
-            *a = if keeps { *a } else { -*a };
+        let a = &mut a[..=t];
+        for u in 0..=t {
+            let keeps = dropout.keeps(start.wrapping_add(u as u32));
+            past[u] = if keeps { a[u] * scale } else { F::ZERO };
+            a[u] = if keeps { a[u] } else { -a[u] };
         }
         future.fill(F::ZERO);
     }

@@ -2,15 +2,16 @@
 //!
 //! The right operand is packed beforehand into strips of one microkernel tile. Weights are packed once per step and
 //! serve every sequence; activations are packed once per product. The left operand is read where it lies if its rows
-//! are contiguous, otherwise a few rows at a time through a buffer on the stack.
+//! are contiguous; if its columns are, some rows at a time are gathered into a buffer on the stack.
 //!
 //! Causal attention needs four products over triangles; [`Causal`] skips the tiles above the diagonal.
 
 use crate::microkernel::Microkernels;
 use crate::{AlignedVec, Real};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// A left operand: element (i, p) is `data[i * row + p * column]`.
+/// A left operand: element (i, p) is `data[i * row + p * column]`, and one of `row` and `column` is 1.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a, F> {
     /// Starts at element (0, 0).
@@ -61,7 +62,9 @@ const MAX_DEPTH: usize = 512;
 /// Elements of the left operand worked on at a time, so that they stay in the second-level cache.
 const BLOCK: usize = 32 * 1024;
 /// Rows of the tallest microkernel.
-const MAX_ROWS: usize = 8;
+const MAX_ROWS: usize = 6;
+/// Row blocks gathered at a time, so that cache lines of a transposed left operand are used whole.
+const GROUP: usize = 8;
 
 impl<F: Real> Packed<F> {
     /// Room for operands of up to `depth x width`.
@@ -96,6 +99,13 @@ impl<F: Real> Packed<F> {
         let tile = self.tile;
         for (strip, first) in self.data.chunks_exact_mut(depth.max(1) * tile).zip((0..width).step_by(tile)) {
             let used = tile.min(width - first);
+            if used == 16 {
+                // The usual tile: a copy of known length is two instructions, not a call.
+                for (p, to) in strip.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                    *to = *source[p * stride + first..].first_chunk().unwrap();
+                }
+                continue;
+            }
             for (p, to) in strip.chunks_exact_mut(tile).enumerate() {
                 to[..used].copy_from_slice(&source[p * stride + first..][..used]);
                 to[used..].fill(F::ZERO);
@@ -165,6 +175,7 @@ pub fn product<F: Real>(
         }
         return;
     }
+    assert!(a.row == 1 || a.column == 1, "product: the left operand has neither rows nor columns in one piece");
     assert!(a.data.len() > (n - 1) * a.row + (k - 1) * a.column, "product: left operand is shorter than {n} x {k}");
     assert_eq!(p.tile, F::microkernels().tile, "product: the right operand was packed for another instruction set");
     let job = Job { kernels: F::microkernels(), c: c.as_mut_ptr(), stride, n, a, p, causal };
@@ -172,7 +183,7 @@ pub fn product<F: Real>(
     for first in (0..k).step_by(chunk) {
         let inner = first..(first + chunk).min(k);
         let add = accumulate || first > 0;
-        if a.column == 1 { job.by_strips(inner, add) } else { job.by_rows(inner, add) }
+        if a.column == 1 { job.by_strips(inner, add) } else { job.by_columns(inner, add) }
     }
 }
 
@@ -204,36 +215,50 @@ impl<F: Real> Job<'_, F> {
         }
     }
 
-    /// A few rows at a time, gathered into a buffer, over all strips.
-    fn by_rows(&self, inner: Range<usize>, add: bool) {
+    /// For a left operand whose columns are contiguous: a group of row blocks at a time is gathered into a buffer, then
+    /// every strip passes over the group.
+    fn by_columns(&self, inner: Range<usize>, add: bool) {
         let rows = self.kernels.rows;
-        let mut buffer = [F::ZERO; MAX_ROWS * MAX_DEPTH];
-        for i in (0..self.n).step_by(rows) {
-            let inner = self.needed(i, &inner);
-            let used = rows.min(self.n - i);
-            self.gather(i, used, &inner, &mut buffer);
+        // Not initialized: `gather` fills what the tiles read.
+        let mut buffer = [const { MaybeUninit::<F>::uninit() }; GROUP * MAX_ROWS * MAX_DEPTH];
+        for group in (0..self.n).step_by(GROUP * rows) {
+            let end = self.n.min(group + GROUP * rows);
+            let inner = self.needed(group, &inner);
+            let block_len = rows * inner.len();
+            self.gather(group..end, &inner, &mut buffer);
             for strip in 0..self.p.width.div_ceil(self.p.tile) {
-                if self.causal == Causal::OutputBelow && strip * self.p.tile >= i + used {
-                    break;
+                for (block, i) in (group..end).step_by(rows).enumerate() {
+                    let needed = self.needed(i, &inner);
+                    let skipped = rows * (needed.start - inner.start);
+                    let a = buffer[block * block_len + skipped..].as_ptr().cast();
+                    self.tile(i, strip, needed, a, rows, 1, add);
                 }
-                self.tile(i, strip, inner.clone(), buffer.as_ptr(), rows, 1, add);
             }
         }
     }
 
-    /// Copies rows `i..i + used` of the left operand over `inner` to `buffer`, `kernels.rows` values per inner index.
-    fn gather(&self, i: usize, used: usize, inner: &Range<usize>, buffer: &mut [F]) {
-        let View { data, row, column } = self.a;
-        let sources = inner.clone().map(|p| &data[i * row + p * column..]);
-        match (self.kernels.rows, used, row) {
-            // The widths of the vector microkernels: a copy of known length is a few instructions.
-            (6, 6, 1) => sources.zip(buffer.as_chunks_mut::<6>().0).for_each(|(from, to)| *to = *from.first_chunk().unwrap()),
-            (4, 4, 1) => sources.zip(buffer.as_chunks_mut::<4>().0).for_each(|(from, to)| *to = *from.first_chunk().unwrap()),
-            (rows, _, _) => {
-                for (from, to) in sources.zip(buffer.chunks_exact_mut(rows)) {
-                    to[..used].iter_mut().enumerate().for_each(|(r, to)| *to = from[r * row]);
+    /// Copies rows of the left operand over `inner` to `buffer`: block by block of `kernels.rows` rows, for each inner
+    /// index the values of the block's rows. Missing rows of the last block are left alone.
+    fn gather(&self, rows: Range<usize>, inner: &Range<usize>, buffer: &mut [MaybeUninit<F>]) {
+        let (height, block_len) = (self.kernels.rows, self.kernels.rows * inner.len());
+        let whole = rows.len() / height;
+        for (p, at) in inner.clone().zip((0..).step_by(height)) {
+            let from = &self.a.data[rows.start + p * self.a.column..][..rows.len()];
+            match height {
+                // The height of the AVX microkernels: a copy of known length is a few instructions.
+                6 => {
+                    for (block, from) in from.as_chunks::<6>().0.iter().enumerate() {
+                        let to = &mut buffer[block * block_len + at..];
+                        *to.first_chunk_mut().unwrap() = from.map(MaybeUninit::new);
+                    }
+                }
+                _ => {
+                    for (block, from) in from.chunks_exact(height).enumerate() {
+                        write(from, &mut buffer[block * block_len + at..]);
+                    }
                 }
             }
+            write(&from[whole * height..], &mut buffer[whole * block_len + at..]);
         }
     }
 
@@ -256,7 +281,7 @@ impl<F: Real> Job<'_, F> {
         let kernel = self.kernels.pick(width, rows);
         let (alpha, status) = if add { (F::ONE, 1) } else { (F::ZERO, 0) };
         // SAFETY: `product` checked that `c` holds n rows of `stride` with `width` outputs each, that `a` covers n
-        // rows over the whole inner length (`by_rows` passes a buffer of `rows` by `inner`), and that the strip is
+        // rows over the whole inner length (`by_columns` passes a gathered block of it), and that the strip is
         // `depth x tile` elements of the packed operand, zero-padded to a whole tile. The microkernel reads and
         // writes only `rows x width` outputs. It was compiled for instructions that `arch::detect` found here.
         unsafe {
@@ -283,6 +308,13 @@ impl<F: Real> Job<'_, F> {
                 std::ptr::null(),
             );
         }
+    }
+}
+
+#[inline]
+fn write<F: Copy>(from: &[F], to: &mut [MaybeUninit<F>]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = MaybeUninit::new(from);
     }
 }
 
