@@ -44,8 +44,8 @@ pub fn drop<A: Arch, F: Real>(n: usize, a: &mut [F], stride: usize, dropout: &Dr
     for (t, (a, coupled)) in a.chunks_mut(stride).zip(coupled.chunks_mut(stride)).take(n).enumerate() {
         let (past, future) = coupled[..n].split_at_mut(t + 1);
         let start = first.wrapping_add((t * n) as u32);
-        let a = &mut a[..=t];
-        for u in 0..=t {
+        let a = &mut a[..past.len()];
+        for u in 0..past.len() {
             let keeps = dropout.keeps(start.wrapping_add(u as u32));
             past[u] = if keeps { a[u] * scale } else { F::ZERO };
             a[u] = if keeps { a[u] } else { -a[u] };

@@ -60,7 +60,7 @@ pub struct Packed<F> {
 /// Inner length a microkernel runs at most, so that a strip stays in the first-level cache.
 const MAX_DEPTH: usize = 512;
 /// Elements of the left operand worked on at a time, so that they stay in the second-level cache.
-const BLOCK: usize = 32 * 1024;
+const BLOCK: usize = 24 * 1024;
 /// Rows of the tallest microkernel.
 const MAX_ROWS: usize = 6;
 /// Row blocks gathered at a time, so that cache lines of a transposed left operand are used whole.
@@ -206,10 +206,12 @@ impl<F: Real> Job<'_, F> {
             let block_end = self.n.min(block_start + block);
             for (strip, first) in (0..self.p.width).step_by(self.p.tile).enumerate() {
                 let start = if self.causal == Causal::OutputBelow { first / rows * rows } else { 0 };
-                for i in (start.max(block_start)..block_end).step_by(rows) {
+                let mut i = start.max(block_start);
+                while i < block_end {
                     let inner = self.needed(i, &inner);
                     let a = self.a.data[i * self.a.row + inner.start..].as_ptr();
                     self.tile(i, strip, inner, a, 1, self.a.row, add);
+                    i += rows;
                 }
             }
         }
@@ -227,11 +229,13 @@ impl<F: Real> Job<'_, F> {
             let block_len = rows * inner.len();
             self.gather(group..end, &inner, &mut buffer);
             for strip in 0..self.p.width.div_ceil(self.p.tile) {
-                for (block, i) in (group..end).step_by(rows).enumerate() {
+                let (mut i, mut block) = (group, 0);
+                while i < end {
                     let needed = self.needed(i, &inner);
                     let skipped = rows * (needed.start - inner.start);
-                    let a = buffer[block * block_len + skipped..].as_ptr().cast();
+                    let a = buffer[block + skipped..].as_ptr().cast();
                     self.tile(i, strip, needed, a, rows, 1, add);
+                    (i, block) = (i + rows, block + block_len);
                 }
             }
         }
@@ -244,6 +248,8 @@ impl<F: Real> Job<'_, F> {
         let whole = rows.len() / height;
         for (p, at) in inner.clone().zip((0..).step_by(height)) {
             let from = &self.a.data[rows.start + p * self.a.column..][..rows.len()];
+            // The next rows lie too far apart for the hardware to foresee.
+            prefetch(from.as_ptr().wrapping_add(8 * self.a.column), 16, rows.len().div_ceil(16));
             match height {
                 // The height of the AVX microkernels: a copy of known length is a few instructions.
                 6 => {
@@ -318,14 +324,14 @@ fn write<F: Copy>(from: &[F], to: &mut [MaybeUninit<F>]) {
     }
 }
 
-/// Asks for the output rows of a tile while its inner loop runs; they are touched only at its end.
+/// Asks for `rows` cache lines `stride` apart, to be there when they are needed.
 #[inline(always)]
-unsafe fn prefetch<F>(c: *const F, stride: usize, rows: usize) {
+fn prefetch<F>(c: *const F, stride: usize, rows: usize) {
     #[cfg(target_arch = "x86_64")]
     for r in 0..rows {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch never faults, and the caller's tile covers these addresses.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(c.add(r * stride).cast()) };
+        // SAFETY: a prefetch is a hint: it faults at no address, and reads nothing the program sees.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(c.wrapping_add(r * stride).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (c, stride, rows);
