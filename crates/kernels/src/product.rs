@@ -225,7 +225,8 @@ impl<F: Real> Job<'_, F> {
         let mut buffer = [const { MaybeUninit::<F>::uninit() }; GROUP * MAX_ROWS * MAX_DEPTH];
         for group in (0..self.n).step_by(GROUP * rows) {
             let end = self.n.min(group + GROUP * rows);
-            let inner = self.needed(group, &inner);
+            // The first block of a group needs the most of the future, the last the most of the past.
+            let inner = self.needed(group, &inner).start..self.needed(end - 1, &inner).end;
             let block_len = rows * inner.len();
             self.gather(group..end, &inner, &mut buffer);
             for strip in 0..self.p.width.div_ceil(self.p.tile) {

@@ -40,7 +40,7 @@ fn power_of_two(n: i32) -> f32 {
 /// e^x for x <= 0: no overflow to guard against, and results below the normal range are 0 (as in a softmax).
 #[inline(always)]
 fn exp_of_negative<A: Arch>(x: f32) -> f32 {
-    // Below -87.3 the result is subnormal; `larger` keeps NaN as its second operand would be, hence the order.
+    // Below -87.3 the result would be subnormal. A NaN fails the comparison and stays.
     let clamped = if x < -87.3 { -87.3 } else { x };
     let rounded = clamped.mul_add_on::<A>(LOG2_E, ROUND);
     let n = rounded - ROUND;
@@ -166,9 +166,12 @@ impl Real for f32 {
 
     #[inline(always)]
     fn sigmoid<A: Arch>(self) -> f32 {
-        let e = exp_of_negative::<A>(-self.abs());
-        let numerator = if self < 0.0 { e } else { 1.0 };
-        numerator / (1.0 + e)
+        // Clamped to where e^-x neither overflows nor vanishes: beyond, the result stays at 1e-38 or 1.
+        let x = if self < -87.0 { -87.0 } else { self };
+        let x = if x > 87.0 { 87.0 } else { x };
+        let rounded = x.mul_add_on::<A>(-LOG2_E, ROUND);
+        let e = exp_reduced::<A>(-x, rounded - ROUND) * power_of_two(integer(rounded));
+        1.0 / (1.0 + e)
     }
 
     fn microkernels() -> &'static Microkernels<f32> {

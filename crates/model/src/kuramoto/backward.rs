@@ -28,7 +28,9 @@ impl Kuramoto {
         let Workspace { layers, scratch, logits, packed, losses } = work;
         self.readout_backward(parameters, tables, n, targets, weight, losses, logits, scratch, packed, gradient);
         for index in (0..self.config.layers).rev() {
-            let (layer, slots) = (&layers[index], &self.slots.layers[index]);
+            let (layer, slots) = (&mut layers[index], &self.slots.layers[index]);
+            self.phasors(parameters, tables, index, 0, n, layer, scratch);
+            let layer = &*layer;
             self.feed_forward_backward(parameters, tables, index, n, draw, layer, scratch, packed, gradient);
             let dropout = draw.dropout(Purpose::FirstIncrement, index);
             let r1 = radius(parameters, slots.log_r1);
@@ -158,7 +160,7 @@ impl Kuramoto {
         if let Some(first) = sections.frame {
             self.expand_frames_backward(first, n, layer, scratch);
         }
-        let Scratch { dx: du, dg, dpsi, dpre, da, coupled, dq, dkey, dframed, dframed_mean, .. } = scratch;
+        let Scratch { dx: du, dg, dpsi, dpre, da, coupled, q, key, dq, dkey, dframed, dframed_mean, .. } = scratch;
         for head in 0..heads.heads {
             let a = &layer.a[head * self.context * stride..][..self.context * stride];
             let coupled: &[F] = if dropout.is_active() {
@@ -188,9 +190,9 @@ impl Kuramoto {
                 }
             }
             couple::backward(n, a, stride, &dropout, da);
-            let key = Columns::new(&layer.key, row, head * width, width);
+            let key = Columns::new(key, row, head * width, width);
             attention.mix(da, key, ColumnsMut::new(dq, row, head * width), packed);
-            let q = Columns::new(&layer.q, row, head * width, width);
+            let q = Columns::new(q, row, head * width, width);
             attention.mix_back(da, q, ColumnsMut::new(dkey, row, head * width), packed);
         }
     }
@@ -236,8 +238,7 @@ impl Kuramoto {
             dc += self.contract_frames_backward(first, n, c, layer, scratch);
         }
         let Scratch { dq, dkey, dgq, dgk, dtheta, dpre, ones, .. } = scratch;
-        let gq: &[F] = if sections.q.is_some() { &layer.gq } else { ones };
-        let gk: &[F] = if sections.key.is_some() { &layer.gk } else { ones };
+        let (gq, gk) = self.gates_or(ones, layer);
         let (cos, sin) = tables.drift(index);
         let (dq, dkey) = (&dq[..n * heads.row()], &dkey[..n * heads.row()]);
         let domega = self.slots.layers[index].omega.of_mut(gradient);
@@ -266,7 +267,7 @@ impl Kuramoto {
     ) -> f64 {
         let (k, heads, rank) = (self.config.width, self.heads(), self.rank());
         let (kh, width, m) = (heads.kh(), heads.width(), self.slots.sections.total);
-        let Scratch { dq, dkey, dpre, dpsi, dframed, .. } = scratch;
+        let Scratch { key, dq, dkey, dpre, dpsi, dframed, .. } = scratch;
         let mut dc = 0.0;
         for t in 0..n {
             for head in 0..heads.heads {
@@ -274,7 +275,7 @@ impl Kuramoto {
                 let frame = Frame { values: &layer.pre[at..][..kh * rank], rank };
                 let dframe = &mut dpre[at..][..kh * rank];
                 let row = t * heads.row() + head * width;
-                let (z, y) = layer.key[row..][..width].split_at(2 * kh);
+                let (z, y) = key[row..][..width].split_at(2 * kh);
                 let dy_q = &dq[row + 2 * kh..][..2 * rank];
                 let (dz, dy) = dkey[row..][..width].split_at_mut(2 * kh);
                 dc += reduce::inner_product(dy_q, y).to_f64();

@@ -66,7 +66,7 @@ impl<F: Real> KuramotoDecoder<F> {
         let (k, heads, sections) = (model.config.width, model.heads(), model.slots.sections);
         let (kh, width, row, n) = (heads.kh(), heads.width(), heads.row(), self.len + 1);
         let frames = heads.heads * heads.extra;
-        past.key[self.len * row..][..row].copy_from_slice(&layer.key);
+        past.key[self.len * row..][..row].copy_from_slice(&self.scratch.key);
         past.framed[self.len * frames..][..frames].copy_from_slice(&layer.framed);
         let (own, stride): (&[F], usize) = match sections.value {
             Some(first) if !model.circular() => (&layer.pre[first..first + k], k),
@@ -78,7 +78,7 @@ impl<F: Real> KuramotoDecoder<F> {
         layer.framed_mean.fill(F::ZERO);
         for head in 0..heads.heads {
             let weights = &mut self.weights[..n];
-            linear::apply_rows(&past.key[head * width..], row, &layer.q[head * width..][..width], weights);
+            linear::apply_rows(&past.key[head * width..], row, &self.scratch.q[head * width..][..width], weights);
             couple::row(weights);
             if !model.circular() {
                 let mean = &mut layer.u[head * kh..][..kh];
@@ -115,8 +115,9 @@ impl<F: Real> Decoder<F> for KuramotoDecoder<F> {
                 let slots = &model.slots.layers[index];
                 model.lift_and_map(&self.parameters, &self.tables, slots, 1, &self.scratch.theta, &mut self.layer);
             }
-            let (ones, layer) = (&self.scratch.ones, &mut self.layer);
-            model.phasors(&self.parameters, &self.tables, index, self.len, 1, ones, layer);
+            let (layer, scratch) = (&mut self.layer, &mut self.scratch);
+            model.gates(1, layer);
+            model.phasors(&self.parameters, &self.tables, index, self.len, 1, layer, scratch);
             self.attend(index);
             let (layer, scratch) = (&mut self.layer, &mut self.scratch);
             let draw = &Draw::EVALUATION;

@@ -32,7 +32,8 @@ impl Kuramoto {
             } else {
                 self.lift_and_map(parameters, tables, slots, n, &scratch.theta, layer);
             }
-            self.phasors(parameters, tables, index, 0, n, &scratch.ones, layer);
+            self.gates(n, layer);
+            self.phasors(parameters, tables, index, 0, n, layer, scratch);
             self.attend(index, n, draw, layer, scratch, packed, hooks);
             self.step(parameters, tables, index, n, draw, layer, scratch, hooks);
         }
@@ -106,7 +107,21 @@ impl Kuramoto {
         product(&mut layer.pre, m, n, psi, &tables.gates[slots.gates].forward, true, Causal::Full);
     }
 
-    /// psi, pre of positions `first..first + n` -> gq, gk, q, key; with a transport frame, also its contractions
+    /// pre -> gq, gk
+    pub(super) fn gates<F: Real>(&self, n: usize, layer: &mut Layer<F>) {
+        let (k, h, sections) = (self.config.width, self.config.heads, self.slots.sections);
+        let (activation, normalize) = (self.activation(), self.config.gate_normalization);
+        let make = |first: usize, gates: &mut [F], inverse_mean: &mut [F]| {
+            let (pre, gates, inverse_mean) = (&layer.pre[first..], &mut gates[..n * k], &mut inverse_mean[..n * h]);
+            gate::forward(activation, normalize, h, k, pre, sections.total, gates, inverse_mean);
+        };
+        if let (Some(q), Some(key)) = (sections.q, sections.key) {
+            make(q, &mut layer.gq, &mut layer.inverse_mean_q);
+            make(key, &mut layer.gk, &mut layer.inverse_mean_k);
+        }
+    }
+
+    /// psi, gq, gk of positions `first..first + n` -> q, key; with a transport frame, also its contractions
     pub(super) fn phasors<F: Real>(
         &self,
         parameters: &[F],
@@ -114,35 +129,29 @@ impl Kuramoto {
         index: usize,
         first: usize,
         n: usize,
-        ones: &[F],
         layer: &mut Layer<F>,
+        scratch: &mut Scratch<F>,
     ) {
-        let (k, h, heads) = (self.config.width, self.config.heads, self.heads());
-        let sections = self.slots.sections;
-        let m = sections.total;
-        let make = |section: Option<usize>, gates: &mut [F], inverse_mean: &mut [F]| {
-            if let Some(first) = section {
-                let normalize = self.config.gate_normalization;
-                let (pre, gates, inverse_mean) = (&layer.pre[first..], &mut gates[..n * k], &mut inverse_mean[..n * h]);
-                gate::forward(self.activation(), normalize, h, k, pre, m, gates, inverse_mean);
-            }
-        };
-        make(sections.q, &mut layer.gq, &mut layer.inverse_mean_q);
-        make(sections.key, &mut layer.gk, &mut layer.inverse_mean_k);
-        let gq: &[F] = if sections.q.is_some() { &layer.gq } else { ones };
-        let gk: &[F] = if sections.key.is_some() { &layer.gk } else { ones };
+        let (k, heads) = (self.config.width, self.heads());
+        let Scratch { q, key, ones, .. } = scratch;
+        let (gq, gk) = self.gates_or(ones, layer);
         let (cos, sin) = tables.drift(index);
         let (cos, sin) = (&cos[first * k..], &sin[first * k..]);
         let c = self.score_scale(parameters);
-        let (q, key) = (&mut layer.q[..n * heads.row()], &mut layer.key[..n * heads.row()]);
+        let (q, key) = (&mut q[..n * heads.row()], &mut key[..n * heads.row()]);
         drift::forward(heads, &layer.psi, gq, gk, cos, sin, c, q, key);
-        if let Some(first) = sections.frame {
-            self.contract_frames(first, n, c, layer);
+        if let Some(first) = self.slots.sections.frame {
+            self.contract_frames(first, n, c, layer, q, key);
         }
     }
 
+    /// The gates of a layer, or ones in their place.
+    pub(super) fn gates_or<'a, F: Real>(&self, ones: &'a [F], layer: &'a Layer<F>) -> (&'a [F], &'a [F]) {
+        if self.slots.sections.q.is_some() { (&layer.gq, &layer.gk) } else { (ones, ones) }
+    }
+
     /// q, key: the contracted drifted phasors F^T z~ after each head's phasors; framed: the contracted values F^T z
-    fn contract_frames<F: Real>(&self, first: usize, n: usize, c: F, layer: &mut Layer<F>) {
+    fn contract_frames<F: Real>(&self, first: usize, n: usize, c: F, layer: &mut Layer<F>, q: &mut [F], key: &mut [F]) {
         let (k, heads, rank) = (self.config.width, self.heads(), self.rank());
         let (kh, width, m) = (heads.kh(), heads.width(), self.slots.sections.total);
         for t in 0..n {
@@ -150,10 +159,10 @@ impl Kuramoto {
             for head in 0..heads.heads {
                 let frame = Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
                 let at = t * heads.row() + head * width;
-                let (z, y) = layer.key[at..][..width].split_at_mut(2 * kh);
+                let (z, y) = key[at..][..width].split_at_mut(2 * kh);
                 y.fill(F::ZERO);
                 frame.contract(&z[..kh], &z[kh..], F::ONE, y);
-                for (q, &y) in layer.q[at + 2 * kh..][..2 * rank].iter_mut().zip(y.iter()) {
+                for (q, &y) in q[at + 2 * kh..][..2 * rank].iter_mut().zip(y.iter()) {
                     *q = c * y;
                 }
                 let framed = &mut layer.framed[(t * heads.heads + head) * 2 * rank..][..2 * rank];
@@ -181,8 +190,8 @@ impl Kuramoto {
         let dropout = draw.dropout(Purpose::Attention, index);
         for head in 0..heads.heads {
             let a = &mut layer.a[head * self.context * stride..][..self.context * stride];
-            let q = Columns::new(&layer.q, row, head * width, width);
-            let key = Columns::new(&layer.key, row, head * width, width);
+            let q = Columns::new(&scratch.q, row, head * width, width);
+            let key = Columns::new(&scratch.key, row, head * width, width);
             attention.couple(q, key, a, packed);
             hooks.attention(index, head, stride, a);
             let coupled: &[F] = if dropout.is_active() {

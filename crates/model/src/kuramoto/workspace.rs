@@ -55,8 +55,6 @@ buffers! {
         gk: s.t * s.k,
         inverse_mean_q: s.t * s.h,
         inverse_mean_k: s.t * s.h,
-        q: s.t * s.row,
-        key: s.t * s.row,
         a: s.h * s.t * s.stride,
         g: s.t * 2 * s.k,
         /// F^T psi, the contracted values of the transport frame.
@@ -78,6 +76,9 @@ buffers! {
         /// Stands in for absent gates.
         ones: s.t * s.k,
         theta: s.t * s.k,
+        /// Cheaper to compute again in the backward pass than to keep for every layer.
+        q: s.t * s.row,
+        key: s.t * s.row,
         /// psi of the last state.
         psi: s.t * 2 * s.k,
         coupled: s.t * s.stride,

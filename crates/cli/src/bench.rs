@@ -1,0 +1,277 @@
+//! `kuramoto bench`: speed and memory against this machine's multiply-add peak.
+//!
+//! Each configuration is measured in a process of its own, so that peaks of resident memory do not mix. The peak is
+//! measured beside each, on every thread at once, so that a busy machine lowers both sides of a utilisation.
+
+use crate::table::{Table, thousands};
+use anyhow::{Context, Result, bail, ensure};
+use kuramoto_kernels::{arch, peak};
+use kuramoto_model::{
+    Batch, Decoder, Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update, flops,
+};
+use serde::{Deserialize, Serialize};
+use std::process::Command;
+use std::time::Instant;
+
+const SEQUENCES: usize = 64;
+const CONTEXT: usize = 256;
+const LANES: usize = 8;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Threads; all cores unless told
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Training steps measured per configuration, after one to warm up
+    #[arg(long, default_value_t = 5)]
+    steps: usize,
+    /// Only configurations whose name (such as kuramoto-1m) contains this
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Print one JSON object on the last line
+    #[arg(long)]
+    json: bool,
+    /// Measure this configuration in this process and print it as JSON
+    #[arg(long, hide = true)]
+    child: Option<String>,
+}
+
+/// One measured configuration.
+#[derive(Debug, Serialize, Deserialize)]
+struct Measured {
+    model: String,
+    preset: String,
+    dropout: f64,
+    parameters: usize,
+    /// Of the fastest step.
+    tokens_per_s: f64,
+    tokens_per_s_median: f64,
+    /// FLOPs per token x tokens/s over the peak of all threads.
+    utilisation: f64,
+    flops_per_token: f64,
+    planned_bytes: usize,
+    peak_rss_bytes: usize,
+    decode_bytes_per_s: f64,
+    peak_flops_per_core: f64,
+}
+
+struct Configuration {
+    model: &'static str,
+    preset: &'static str,
+    width: usize,
+    dropout: f64,
+}
+
+const fn configuration(model: &'static str, preset: &'static str, width: usize, dropout: f64) -> Configuration {
+    Configuration { model, preset, width, dropout }
+}
+
+const CONFIGURATIONS: [Configuration; 8] = [
+    configuration("kuramoto", "1m", 176, 0.1),
+    configuration("transformer", "1m", 120, 0.1),
+    configuration("kuramoto", "1m", 176, 0.0),
+    configuration("transformer", "1m", 120, 0.0),
+    configuration("kuramoto", "5m", 400, 0.1),
+    configuration("transformer", "5m", 276, 0.1),
+    configuration("kuramoto", "5m", 400, 0.0),
+    configuration("transformer", "5m", 276, 0.0),
+];
+
+impl Configuration {
+    fn name(&self) -> String {
+        format!("{}-{}-dropout-{}", self.model, self.preset, self.dropout)
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let threads = match arguments.threads {
+        Some(threads) => threads,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    ensure!((1..=LANES).contains(&threads), "--threads {threads} is not allowed: the benchmark has {LANES} lanes");
+    ensure!(arguments.steps > 0, "--steps 0 is not allowed: measure at least one step");
+    if let Some(name) = &arguments.child {
+        let measured = measure(name, threads, arguments.steps)?;
+        println!("{}", serde_json::to_string(&measured)?);
+        return Ok(());
+    }
+    let chosen: Vec<_> = CONFIGURATIONS.iter().filter(|c| c.name().contains(&arguments.only)).collect();
+    if chosen.is_empty() {
+        let names = CONFIGURATIONS.iter().map(Configuration::name).collect::<Vec<_>>().join(", ");
+        bail!("--only {:?} names no configuration; there are {names}", arguments.only);
+    }
+    if !arguments.json {
+        println!("instructions {:?}, threads {threads}, batch {SEQUENCES} x {CONTEXT}, {LANES} lanes", arch::level());
+        println!("best of {} steps; other work on this machine lowers every number\n", arguments.steps);
+    }
+    let mut all = Vec::new();
+    for configuration in chosen {
+        let measured = in_child(&configuration.name(), threads, arguments.steps)?;
+        if !arguments.json {
+            eprintln!("measured {}", configuration.name());
+        }
+        all.push(measured);
+    }
+    let peak = all.iter().map(|m| m.peak_flops_per_core).fold(0.0, f64::max);
+    if arguments.json {
+        let ratios = ratios(&all);
+        let report = serde_json::json!({
+            "peak_flops_per_core": peak, "threads": threads, "training": all, "kuramoto_over_transformer": ratios
+        });
+        println!("{report}");
+    } else {
+        print_report(&all, peak, threads);
+    }
+    Ok(())
+}
+
+fn in_child(name: &str, threads: usize, steps: usize) -> Result<Measured> {
+    let program = std::env::current_exe().context("cannot find this program to start it again")?;
+    let output = Command::new(program)
+        .args(["bench", "--child", name, "--threads", &threads.to_string(), "--steps", &steps.to_string()])
+        .output()
+        .with_context(|| format!("cannot start a process to measure {name}"))?;
+    ensure!(output.status.success(), "measuring {name} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    serde_json::from_slice(&output.stdout).with_context(|| format!("measuring {name} printed no result"))
+}
+
+/// Kuramoto step time over transformer step time, for each preset and dropout that has both.
+fn ratios(all: &[Measured]) -> Vec<serde_json::Value> {
+    let find = |model: &str, like: &Measured| {
+        all.iter().find(|m| m.model == model && m.preset == like.preset && m.dropout == like.dropout)
+    };
+    let pairs = all.iter().filter(|m| m.model == "kuramoto").filter_map(|k| Some((k, find("transformer", k)?)));
+    pairs
+        .map(|(k, t)| {
+            let ratio = t.tokens_per_s / k.tokens_per_s;
+            serde_json::json!({"preset": k.preset, "dropout": k.dropout, "time_ratio": ratio})
+        })
+        .collect()
+}
+
+fn print_report(all: &[Measured], peak: f64, threads: usize) {
+    println!("\nmultiply-add peak {:.1} GFLOP/s a core\n", peak / 1e9);
+    let header =
+        ["configuration", "dropout", "parameters", "tokens/s", "median", "utilisation", "MFLOP/token", "planned MB", "peak MB", "decode B/s"];
+    let mut table = Table::new(&header);
+    for m in all {
+        table.row([
+            format!("{} {}", m.model, m.preset),
+            m.dropout.to_string(),
+            thousands(m.parameters),
+            thousands(m.tokens_per_s as usize),
+            thousands(m.tokens_per_s_median as usize),
+            format!("{:.1}%", 100.0 * m.utilisation),
+            format!("{:.1}", m.flops_per_token / 1e6),
+            format!("{:.0}", m.planned_bytes as f64 / 1e6),
+            format!("{:.0}", m.peak_rss_bytes as f64 / 1e6),
+            thousands(m.decode_bytes_per_s as usize),
+        ]);
+    }
+    print!("{table}");
+    println!();
+    for ratio in ratios(all) {
+        println!(
+            "Kuramoto step / transformer step at {}, dropout {}: {:.2}",
+            ratio["preset"].as_str().unwrap_or_default(),
+            ratio["dropout"],
+            ratio["time_ratio"].as_f64().unwrap_or(f64::NAN)
+        );
+    }
+    println!("\nutilisation = FLOPs of the mathematical model per token x tokens/s / (peak x {threads} threads)");
+}
+
+fn measure(name: &str, threads: usize, steps: usize) -> Result<Measured> {
+    let Some(configuration) = CONFIGURATIONS.iter().find(|c| c.name() == name) else {
+        bail!("there is no configuration {name:?}");
+    };
+    let &Configuration { width, dropout, .. } = configuration;
+    match configuration.model {
+        "kuramoto" => {
+            let config = KuramotoConfig { width, dropout, ..Default::default() };
+            let flops = flops::kuramoto(&config, CONTEXT).training;
+            measure_network(configuration, Kuramoto::new(config, CONTEXT)?, flops, threads, steps)
+        }
+        _ => {
+            let config = TransformerConfig { width, dropout, ..Default::default() };
+            let flops = flops::transformer(&config, CONTEXT).training;
+            measure_network(configuration, Transformer::new(config, CONTEXT)?, flops, threads, steps)
+        }
+    }
+}
+
+fn measure_network<N: Network<f32>>(
+    configuration: &Configuration,
+    network: N,
+    flops_per_token: f64,
+    threads: usize,
+    steps: usize,
+) -> Result<Measured> {
+    let planned_bytes = Engine::planned_bytes(&network, LANES, threads);
+    let mut engine = Engine::new(network, SEQUENCES, LANES, threads)?;
+    engine.initialize(1);
+    let vocab = engine.network().vocab();
+    let text: Vec<u8> = (0..=SEQUENCES * CONTEXT).map(|i| ((i * 7919 + i / 13) % vocab) as u8).collect();
+    let batch = Batch { tokens: &text[..SEQUENCES * CONTEXT], targets: &text[1..], length: CONTEXT };
+    let mut seconds = Vec::new();
+    let mut peak = 0.0f64;
+    let pool = engine.pool();
+    pool.install(|| -> Result<()> {
+        for step in 1..=steps as u64 + 1 {
+            peak = peak.max(peak_on_all_threads());
+            let start = Instant::now();
+            engine.gradient(&batch, 1, step)?;
+            let norm = engine.gradient_norm();
+            engine.update(&Update { step, ..Update::default() }, norm);
+            if step > 1 {
+                seconds.push(start.elapsed().as_secs_f64());
+            }
+        }
+        Ok(())
+    })?;
+    seconds.sort_by(f64::total_cmp);
+    let rate = |seconds: f64| (SEQUENCES * CONTEXT) as f64 / seconds;
+    let tokens_per_s = rate(seconds[0]);
+    let peak_rss_bytes = peak_resident_bytes();
+    Ok(Measured {
+        model: configuration.model.to_string(),
+        preset: configuration.preset.to_string(),
+        dropout: configuration.dropout,
+        parameters: engine.parameters().len(),
+        tokens_per_s,
+        tokens_per_s_median: rate(seconds[seconds.len() / 2]),
+        utilisation: flops_per_token * tokens_per_s / (peak * threads as f64),
+        flops_per_token,
+        planned_bytes,
+        peak_rss_bytes,
+        decode_bytes_per_s: decoding_rate(engine.decoder(), &text[..CONTEXT])?,
+        peak_flops_per_core: peak,
+    })
+}
+
+/// Peak FLOP/s a core while every thread of the pool runs the same loop.
+fn peak_on_all_threads() -> f64 {
+    let rates = rayon::broadcast(|_| peak::measure(0.1));
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+/// Bytes per second over a whole context, best of a few.
+fn decoding_rate(mut decoder: impl Decoder<f32>, text: &[u8]) -> Result<f64> {
+    let mut best = 0.0f64;
+    for _ in 0..5 {
+        decoder.clear();
+        let start = Instant::now();
+        for &token in text {
+            std::hint::black_box(decoder.push(token)?);
+        }
+        best = best.max(text.len() as f64 / start.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}
+
+/// The most memory this process ever held, from the system; 0 where it does not say.
+fn peak_resident_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<usize>().ok()).map_or(0, |kib| kib * 1024)
+}

@@ -1,0 +1,66 @@
+//! `kuramoto match`: parameter-matched widths.
+
+use crate::table::{Table, thousands};
+use anyhow::Result;
+use kuramoto_model::matching::{Matched, match_kuramoto, match_transformer, parse_budget};
+use kuramoto_model::{KuramotoConfig, TransformerConfig, ablation};
+use serde_json::json;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Parameters to match, such as 1M, 250k or 1003386
+    #[arg(long)]
+    budget: String,
+    /// Layers of both models
+    #[arg(long, default_value_t = 4)]
+    layers: usize,
+    /// Attention heads of both models
+    #[arg(long, default_value_t = 1)]
+    heads: usize,
+    /// Distinct bytes of the corpus (enwik8 has 205)
+    #[arg(long, default_value_t = 205)]
+    vocab: usize,
+    /// Row of the paper's ablation table, applied to the Kuramoto model; several combine
+    #[arg(long = "ablation", value_name = "NAME", value_delimiter = ',')]
+    ablations: Vec<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { layers, heads, vocab, ref ablations, .. } = *arguments;
+    let budget = parse_budget(&arguments.budget)?;
+    let mut kuramoto = KuramotoConfig { vocab, layers, heads, ..Default::default() };
+    // Widths are still open: any multiple of the heads will do for checking the rest.
+    kuramoto.width = (4 * heads).clamp(4, kuramoto_model::config::MAX_WIDTH);
+    ablation::apply(&mut kuramoto, ablations)?;
+    let transformer = TransformerConfig { vocab, layers, heads, ..Default::default() };
+    let rows = [
+        ("kuramoto", "k", match_kuramoto(&kuramoto, budget)?),
+        ("transformer", "d", match_transformer(&transformer, budget)?),
+    ];
+    let off = |count: usize| 100.0 * (count as f64 / budget as f64 - 1.0);
+    if arguments.json {
+        let models: Vec<_> = rows
+            .iter()
+            .map(|(model, _, Matched { width, parameters })| {
+                json!({"model": model, "width": width, "parameters": parameters, "percent_off": off(*parameters)})
+            })
+            .collect();
+        let request = json!({
+            "budget": budget, "layers": layers, "heads": heads, "vocab": vocab, "ablations": ablations, "models": models
+        });
+        println!("{request}");
+        return Ok(());
+    }
+    let with = if ablations.is_empty() { String::new() } else { format!(", {}", ablations.join(" + ")) };
+    println!("budget {}: layers {layers}, heads {heads}, vocabulary {vocab}{with}\n", thousands(budget));
+    let mut table = Table::new(&["model", "width", "parameters", "off budget"]);
+    for (model, symbol, Matched { width, parameters }) in rows {
+        let off = format!("{:+.2}%", off(parameters));
+        table.row([model.to_string(), format!("{symbol} = {width}"), thousands(parameters), off]);
+    }
+    print!("{table}");
+    Ok(())
+}
