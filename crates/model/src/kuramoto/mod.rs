@@ -71,6 +71,11 @@ impl Kuramoto {
         &self.config
     }
 
+    /// Names and places of the parameters.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// The shape of q~ and k~ rows.
     fn heads(&self) -> Heads {
         Heads { k: self.config.width, heads: self.config.heads, extra: 2 * self.rank() }

@@ -79,6 +79,11 @@ impl Transformer {
         &self.config
     }
 
+    /// Names and places of the parameters.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// d / h.
     fn head_width(&self) -> usize {
         self.config.width / self.config.heads

@@ -1,0 +1,88 @@
+//! Small models with generic weights, for tests.
+
+#![allow(dead_code)]
+
+use kuramoto_kernels::Real;
+use kuramoto_model::config::{FeedForward, GateActivation, Metric, Readout, Value};
+use kuramoto_model::{Batch, Engine, Hooks, KuramotoConfig, Network};
+
+/// Uniform in -1..1, a pure function of the seed.
+pub fn noise(n: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+/// Weights far from any initialization, so that a wrong sign, transpose or permutation shows.
+pub fn randomize<F: Real, N: Network<F>>(engine: &mut Engine<F, N>, seed: u64) {
+    let values = noise(engine.parameters().len(), seed);
+    engine.parameters_mut().iter_mut().zip(values).for_each(|(x, value)| *x = F::from_f64(0.5 * value));
+}
+
+/// Tokens below `vocab`, the last `n` shifted by one as targets.
+pub fn text(n: usize, vocab: usize, seed: u64) -> Vec<u8> {
+    noise(n, seed).iter().map(|x| ((x + 1.0) / 2.0 * vocab as f64) as u8 % vocab as u8).collect()
+}
+
+/// A batch over a text of one more token than it has inputs.
+pub fn batch(text: &[u8], length: usize) -> Batch<'_> {
+    Batch { tokens: &text[..text.len() - 1], targets: &text[1..], length }
+}
+
+/// A small reference configuration.
+pub fn small() -> KuramotoConfig {
+    KuramotoConfig { vocab: 7, width: 12, layers: 2, heads: 1, dropout: 0.0, transport_rank: 2, ..Default::default() }
+}
+
+/// The configuration that a number picks among all combinations of switches.
+pub fn combination(mut pick: usize) -> KuramotoConfig {
+    let mut choose = |n: usize| {
+        let choice = pick % n;
+        pick /= n;
+        choice
+    };
+    let feed_forward = [FeedForward::Swiglu, FeedForward::Linear, FeedForward::None][choose(3)];
+    KuramotoConfig {
+        heads: [1, 2, 3, 4][choose(4)],
+        metric: [Metric::Gates, Metric::None, Metric::Transport][choose(3)],
+        gate_activation: [GateActivation::Softplus, GateActivation::Sigmoid, GateActivation::Linear][choose(3)],
+        gate_normalization: choose(2) == 0,
+        per_layer_gates: choose(2) == 1,
+        value: [Value::Circular, Value::Projection][choose(2)],
+        value_gate: choose(2) == 0,
+        value_bound: choose(2) == 0,
+        shared_feed_forward: choose(2) == 1 && feed_forward != FeedForward::None,
+        feed_forward,
+        readout: [Readout::Phase, Readout::Linear][choose(2)],
+        ..small()
+    }
+}
+
+/// How many combinations there are.
+pub const COMBINATIONS: usize = 3 * 4 * 3 * 3 * 2 * 2 * 2 * 2 * 2 * 2 * 2;
+
+/// Everything a forward pass shows.
+#[derive(Default)]
+pub struct Recorder {
+    pub states: Vec<Vec<f64>>,
+    pub middles: Vec<Vec<f64>>,
+    /// Layer by layer, head by head: rows of `stride`.
+    pub attention: Vec<Vec<f64>>,
+    pub stride: usize,
+}
+
+impl<F: Real> Hooks<F> for Recorder {
+    fn state(&mut self, _layer: usize, state: &mut [F]) {
+        self.states.push(state.iter().map(|x| x.to_f64()).collect());
+    }
+    fn middle(&mut self, _layer: usize, state: &mut [F]) {
+        self.middles.push(state.iter().map(|x| x.to_f64()).collect());
+    }
+    fn attention(&mut self, _layer: usize, _head: usize, stride: usize, attention: &mut [F]) {
+        self.stride = stride;
+        self.attention.push(attention.iter().map(|x| x.to_f64()).collect());
+    }
+}

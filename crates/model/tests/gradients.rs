@@ -1,0 +1,106 @@
+//! Gradients of the code that trains against finite differences, in f64: every variant, head count and combination.
+
+mod common;
+
+use common::{COMBINATIONS, batch, combination, noise, randomize, small, text};
+use kuramoto_model::ablation::{self, ABLATIONS};
+use kuramoto_model::{Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig};
+use proptest::prelude::*;
+
+const LENGTH: usize = 6;
+const SEQUENCES: usize = 3;
+
+/// Compares `samples` coordinates of every parameter tensor with fourth-order central differences.
+fn check<N: Network<f64>>(what: &str, network: N, samples: usize, seed: u64) {
+    let text = text(LENGTH * SEQUENCES + 1, network.vocab(), seed);
+    let batch = batch(&text, LENGTH);
+    let mut engine = Engine::new(network, SEQUENCES, 2, 1).unwrap();
+    randomize(&mut engine, seed);
+    engine.gradient(&batch, 5, 9).unwrap();
+    let gradient = engine.last_gradient().to_vec();
+    let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+    let step = 3e-5;
+    for tensor in engine.network().layout().tensors().to_vec() {
+        let picks = noise(samples, seed + tensor.slot.start as u64);
+        for pick in picks {
+            let at = tensor.slot.start + ((pick + 1.0) / 2.0 * tensor.slot.len as f64) as usize;
+            let center = engine.parameters()[at];
+            let mut loss_at = |x: f64| {
+                engine.parameters_mut()[at] = x;
+                engine.gradient(&batch, 5, 9).unwrap()
+            };
+            let near = loss_at(center + step) - loss_at(center - step);
+            let far = loss_at(center + 2.0 * step) - loss_at(center - 2.0 * step);
+            loss_at(center);
+            let slope = (8.0 * near - far) / (12.0 * step);
+            let off = (slope - gradient[at]).abs();
+            let name = &tensor.name;
+            assert!(off <= 1e-8 * norm.max(1.0), "{what}, {name}[{at}]: {} but differences say {slope}", gradient[at]);
+        }
+    }
+}
+
+fn check_kuramoto(what: &str, config: KuramotoConfig, samples: usize, seed: u64) {
+    check(what, Kuramoto::new(config, LENGTH).unwrap(), samples, seed);
+}
+
+#[test]
+fn every_ablation_and_head_count() {
+    for heads in [1, 2, 3] {
+        let reference = KuramotoConfig { heads, ..small() };
+        check_kuramoto("reference", reference.clone(), 30, 1);
+        for row in ABLATIONS {
+            let mut config = reference.clone();
+            ablation::apply(&mut config, &[row.name]).unwrap();
+            check_kuramoto(&format!("{} with {heads} heads", row.name), config, 12, 2);
+        }
+    }
+}
+
+#[test]
+fn low_rank_transport_of_every_rank() {
+    for rank in 1..=4 {
+        let mut config = KuramotoConfig { heads: 2, transport_rank: rank, ..small() };
+        ablation::apply(&mut config, &["low-rank-transport"]).unwrap();
+        check_kuramoto(&format!("transport of rank {rank}"), config, 30, rank as u64);
+    }
+}
+
+#[test]
+fn with_dropout() {
+    for (seed, heads) in [(1, 1), (2, 3)] {
+        check_kuramoto("dropout", KuramotoConfig { heads, dropout: 0.3, ..small() }, 20, seed);
+        let mut transport = KuramotoConfig { heads, dropout: 0.3, ..small() };
+        ablation::apply(&mut transport, &["low-rank-transport"]).unwrap();
+        check_kuramoto("dropout with transport", transport, 20, seed);
+        let config = TransformerConfig { vocab: 7, width: 12, layers: 2, heads, dropout: 0.3, ..Default::default() };
+        check("transformer with dropout", Transformer::new(config, LENGTH).unwrap(), 20, seed);
+    }
+}
+
+#[test]
+fn transformer_of_every_head_count() {
+    // Widths 12 / heads of 12, 6, 4, 3, 2 and 1: odd ones leave a coordinate unturned, 1 turns nothing.
+    for heads in [1, 2, 3, 4, 6, 12] {
+        let config = TransformerConfig { vocab: 7, width: 12, layers: 3, heads, dropout: 0.0, ..Default::default() };
+        check(&format!("transformer with {heads} heads"), Transformer::new(config, LENGTH).unwrap(), 15, 3);
+    }
+}
+
+#[test]
+fn one_layer_one_token_and_odd_widths() {
+    for (width, heads, layers) in [(5, 1, 1), (5, 5, 1), (9, 3, 3), (1, 1, 1)] {
+        let config = KuramotoConfig { width, heads, layers, ..small() };
+        check_kuramoto(&format!("width {width}"), config, 10, 4);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn switches_combine_freely(pick in 0..COMBINATIONS, seed in 0u64..1000) {
+        let config = combination(pick);
+        let what = format!("{config:?}");
+        check_kuramoto(&what, config, 5, seed);
+    }
+}

@@ -1,0 +1,220 @@
+//! What must hold for every model, whatever its weights.
+
+mod common;
+
+use common::{COMBINATIONS, Recorder, batch, combination, noise, randomize, small, text};
+use kuramoto_kernels::{Dropout, bound};
+use kuramoto_model::config::Metric;
+use kuramoto_model::{Batch, Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig};
+use proptest::prelude::*;
+
+const LENGTH: usize = 20;
+
+fn engine(config: KuramotoConfig, seed: u64) -> Engine<f64, Kuramoto> {
+    let mut engine = Engine::new(Kuramoto::new(config, LENGTH).unwrap(), 1, 1, 1).unwrap();
+    randomize(&mut engine, seed);
+    engine
+}
+
+fn record<N: Network<f64>>(engine: &mut Engine<f64, N>, tokens: &[u8]) -> (Recorder, Vec<f64>) {
+    let mut recorder = Recorder::default();
+    let logits = engine.observe(tokens, &mut recorder).unwrap();
+    (recorder, logits)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Lemma 1: without gate and bound the attention increment is sum_u A sin(theta_u - theta_t), which is minus the
+    /// gradient of the coherence energy E_t = - sum_u A sum_j cos(theta_t - theta_u); and |a| <= |G| <= 1.
+    #[test]
+    fn the_value_update_is_the_kuramoto_coupling(seed in 0u64..1000, heads in prop_oneof![Just(1usize), Just(2), Just(3)]) {
+        let config = KuramotoConfig { heads, layers: 1, value_gate: false, value_bound: false, ..small() };
+        let (k, kh) = (config.width, config.width / heads);
+        let mut engine = engine(config, seed);
+        let (seen, _) = record(&mut engine, &text(LENGTH, 7, seed));
+        let (theta, mid) = (&seen.states[0], &seen.middles[0]);
+        for t in 0..LENGTH {
+            for j in 0..k {
+                let a = |u: usize| seen.attention[j / kh][t * seen.stride + u];
+                let at = |u: usize| theta[u * k + j];
+                let coupling: f64 = (0..=t).map(|u| a(u) * (at(u) - at(t)).sin()).sum();
+                let update = mid[t * k + j] - theta[t * k + j];
+                prop_assert!((update - coupling).abs() < 1e-12, "{update} is not {coupling}");
+                let energy = |x: f64| -(0..=t).map(|u| a(u) * (x - at(u)).cos()).sum::<f64>();
+                let slope = (energy(at(t) + 1e-5) - energy(at(t) - 1e-5)) / 2e-5;
+                prop_assert!((update + slope).abs() < 1e-9, "{update} is not minus the energy's slope {slope}");
+                let (re, im): (f64, f64) =
+                    (0..=t).map(|u| (a(u) * at(u).cos(), a(u) * at(u).sin())).fold((0.0, 0.0), |s, z| (s.0 + z.0, s.1 + z.1));
+                let resultant = re.hypot(im);
+                prop_assert!(update.abs() <= resultant + 1e-12 && resultant <= 1.0 + 1e-12);
+            }
+        }
+    }
+
+    /// Rows of A are distributions over the past.
+    #[test]
+    fn attention_rows_sum_to_one(pick in 0..COMBINATIONS, seed in 0u64..1000) {
+        let mut engine = engine(combination(pick), seed);
+        let (seen, _) = record(&mut engine, &text(LENGTH, 7, seed));
+        for a in &seen.attention {
+            for (t, row) in a.chunks(seen.stride).take(LENGTH).enumerate() {
+                prop_assert!((row[..=t].iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                prop_assert!(row[..=t].iter().all(|&a| a >= 0.0) && row[t + 1..LENGTH].iter().all(|&a| a == 0.0));
+            }
+        }
+    }
+
+    /// Changing byte u changes no bit before u, in either model.
+    #[test]
+    fn nothing_looks_ahead(pick in 0..COMBINATIONS, seed in 0u64..1000, u in 1..LENGTH) {
+        let tokens = text(LENGTH, 7, seed);
+        let mut changed = tokens.clone();
+        changed[u] = (changed[u] + 1) % 7;
+        let mut kuramoto = engine(combination(pick), seed);
+        let (before, after) = (record(&mut kuramoto, &tokens).1, record(&mut kuramoto, &changed).1);
+        prop_assert_eq!(&before[..u * 7], &after[..u * 7]);
+        let config = TransformerConfig { vocab: 7, width: 12, layers: 2, heads: 3, ..Default::default() };
+        let mut transformer = Engine::new(Transformer::new(config, LENGTH).unwrap(), 1, 1, 1).unwrap();
+        randomize(&mut transformer, seed);
+        let (before, after) = (record(&mut transformer, &tokens).1, record(&mut transformer, &changed).1);
+        prop_assert_eq!(&before[..u * 7], &after[..u * 7]);
+        prop_assert_ne!(&before[u * 7..], &after[u * 7..]);
+    }
+
+    /// The bound keeps direction and stays under its radius; small steps pass almost unchanged.
+    #[test]
+    fn bound_keeps_direction_and_radius(seed in 0u64..1000, radius in 0.01f64..3.0, size in 1e-6f64..100.0) {
+        let k = 9;
+        let x: Vec<f64> = noise(k, seed).iter().map(|x| size * x).collect();
+        let (mut rms, mut y) = ([0.0], vec![0.0; k]);
+        bound::forward(k, &vec![0.0; k], &x, Some(radius), &Dropout::NONE, &mut rms, &mut y);
+        let ratio = y[0] / x[0];
+        prop_assert!(ratio > 0.0 && ratio <= 1.0 + 1e-12);
+        prop_assert!(x.iter().zip(&y).all(|(x, y)| (y - ratio * x).abs() <= 1e-12 * x.abs()));
+        let size = (y.iter().map(|y| y * y).sum::<f64>() / k as f64).sqrt();
+        prop_assert!(size <= radius * (1.0 + 1e-12), "{size} exceeds {radius}");
+        if rms[0] < 0.01 * radius {
+            prop_assert!(ratio > 0.9999);
+        }
+    }
+
+    /// tau = 0: every token attends to its whole past alike.
+    #[test]
+    fn without_scale_attention_is_uniform(pick in 0..COMBINATIONS, seed in 0u64..1000) {
+        let mut engine = engine(combination(pick), seed);
+        let tau = engine.network().layout().find("tau").unwrap().slot.start;
+        engine.parameters_mut()[tau] = 0.0;
+        let (seen, _) = record(&mut engine, &text(LENGTH, 7, seed));
+        for a in &seen.attention {
+            for t in 0..LENGTH {
+                let row = &a[t * seen.stride..][..=t];
+                prop_assert!(row.iter().all(|a| (a - 1.0 / (t + 1) as f64).abs() < 1e-14));
+            }
+        }
+    }
+
+    /// Turning every phase by one angle leaves the first layer's attention of an ungated model alone.
+    #[test]
+    fn ungated_attention_ignores_a_common_turn(seed in 0u64..1000, angle in -10.0f64..10.0, heads in prop_oneof![Just(1usize), Just(4)]) {
+        let config = KuramotoConfig { heads, metric: Metric::None, ..small() };
+        let mut engine = engine(config.clone(), seed);
+        let tokens = text(LENGTH, 7, seed);
+        let (before, _) = record(&mut engine, &tokens);
+        engine.parameters_mut()[..config.vocab * config.width].iter_mut().for_each(|x| *x += angle);
+        let (after, _) = record(&mut engine, &tokens);
+        for (a, b) in before.attention[..heads].iter().zip(&after.attention[..heads]) {
+            prop_assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11));
+        }
+    }
+
+    /// Phases live on a circle up to the first SwiGLU: a full turn of an embedding phase changes nothing before it.
+    #[test]
+    fn a_full_turn_changes_nothing_before_the_feed_forward(pick in 0..COMBINATIONS, seed in 0u64..1000, at in 0usize..7 * 12) {
+        let config = combination(pick);
+        let (k, heads) = (config.width, config.heads);
+        let mut engine = engine(config, seed);
+        let tokens = text(LENGTH, 7, seed);
+        let (before, _) = record(&mut engine, &tokens);
+        engine.parameters_mut()[at] += std::f64::consts::TAU;
+        let (after, _) = record(&mut engine, &tokens);
+        for (a, b) in before.attention[..heads].iter().zip(&after.attention[..heads]) {
+            prop_assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11));
+        }
+        for (i, (a, b)) in before.middles[0].iter().zip(&after.middles[0]).enumerate() {
+            let turned = usize::from(tokens[i / k]) * k + i % k == at;
+            let turn = if turned { std::f64::consts::TAU } else { 0.0 };
+            prop_assert!((a + turn - b).abs() < 1e-11);
+        }
+    }
+}
+
+/// The gradient, loss and norm of one batch in f32 for a number of threads, as bits.
+fn bits<N: Network<f32>>(network: N, threads: usize, batch: &Batch<'_>, sequences: usize) -> Vec<u64> {
+    let mut engine = Engine::new(network, sequences, 8, threads).unwrap();
+    engine.initialize(3);
+    let mut bits = Vec::new();
+    for step in 1..=3 {
+        let loss = engine.gradient(batch, 11, step).unwrap();
+        let norm = engine.gradient_norm();
+        engine.update(&kuramoto_model::Update { step, ..Default::default() }, norm);
+        bits.extend([loss.to_bits(), norm.to_bits()]);
+        bits.extend(engine.parameters().iter().map(|x| u64::from(x.to_bits())));
+    }
+    bits
+}
+
+#[test]
+fn thread_count_changes_no_bit() {
+    let sequences = 19;
+    let text = text(LENGTH * sequences + 1, 7, 1);
+    let batch = batch(&text, LENGTH);
+    let kuramoto = || Kuramoto::new(KuramotoConfig { heads: 2, dropout: 0.1, ..small() }, LENGTH).unwrap();
+    let config = TransformerConfig { vocab: 7, width: 12, layers: 2, heads: 2, ..Default::default() };
+    let transformer = || Transformer::new(config.clone(), LENGTH).unwrap();
+    let (one, other) = (bits(kuramoto(), 1, &batch, sequences), bits(transformer(), 1, &batch, sequences));
+    for threads in [2, 3, 7, 8, 16] {
+        assert!(one == bits(kuramoto(), threads, &batch, sequences), "Kuramoto differs with {threads} threads");
+        assert!(other == bits(transformer(), threads, &batch, sequences), "transformer differs with {threads} threads");
+    }
+}
+
+#[test]
+fn batch_order_changes_no_bit_of_a_sequence() {
+    let sequences = 9;
+    let text = text(LENGTH * sequences, 7, 2);
+    let reversed: Vec<u8> = text.chunks(LENGTH).rev().flatten().copied().collect();
+    let mut engine = Engine::<f32, _>::new(Kuramoto::new(small(), LENGTH).unwrap(), sequences, 8, 3).unwrap();
+    engine.initialize(3);
+    let mut sums = |tokens: &[u8]| {
+        let mut sums = vec![0.0; sequences];
+        engine.evaluate(&Batch { tokens, targets: tokens, length: LENGTH }, &mut sums).unwrap();
+        sums
+    };
+    let (forward, mut backward) = (sums(&text), sums(&reversed));
+    backward.reverse();
+    assert_eq!(forward, backward);
+}
+
+#[test]
+fn initialization_is_a_pure_function_of_seed_and_configuration() {
+    let start = |config: &KuramotoConfig, seed: u64| {
+        let mut engine = Engine::<f32, _>::new(Kuramoto::new(config.clone(), LENGTH).unwrap(), 1, 1, 1).unwrap();
+        engine.initialize(seed);
+        engine.parameters().to_vec()
+    };
+    let config = KuramotoConfig { width: 32, ..small() };
+    assert_eq!(start(&config, 1), start(&config, 1));
+    assert_ne!(start(&config, 1), start(&config, 2));
+    // An ablation starts what it shares with the reference alike.
+    let ablated = KuramotoConfig { value_gate: false, ..config.clone() };
+    let find = |config: &KuramotoConfig, name: &str| {
+        let model = Kuramoto::new(config.clone(), LENGTH).unwrap();
+        let slot = model.layout().find(name).unwrap().slot;
+        slot.of(&start(config, 1)).to_vec()
+    };
+    for name in ["emb", "gates.wq.weight", "layers.1.ffn.down.weight", "proto"] {
+        assert_eq!(find(&config, name), find(&ablated, name), "{name}");
+    }
+    assert_eq!(find(&config, "tau"), [2.0 / 32f32.sqrt()]);
+}
