@@ -22,9 +22,12 @@ pub struct Arguments {
     /// Threads; all cores unless told
     #[arg(long)]
     threads: Option<usize>,
-    /// Training steps measured per configuration, after one to warm up
-    #[arg(long, default_value_t = 5)]
-    steps: usize,
+    /// Times each configuration is measured, in turns; the best counts
+    #[arg(long, default_value_t = 2)]
+    rounds: usize,
+    /// Seconds of training steps each time, after one to warm up
+    #[arg(long, default_value_t = 6.0)]
+    seconds: f64,
     /// Only configurations whose name (such as kuramoto-1m) contains this
     #[arg(long, default_value = "")]
     only: String,
@@ -53,6 +56,18 @@ struct Measured {
     peak_rss_bytes: usize,
     decode_bytes_per_s: f64,
     peak_flops_per_core: f64,
+}
+
+impl Measured {
+    /// Takes the other's figures where they are better; peaks of memory only grow.
+    fn keep_better(&mut self, other: Measured) {
+        let (memory, decode) = (self.peak_rss_bytes, self.decode_bytes_per_s);
+        let (memory, decode) = (other.peak_rss_bytes.max(memory), other.decode_bytes_per_s.max(decode));
+        if other.tokens_per_s > self.tokens_per_s {
+            *self = other;
+        }
+        (self.peak_rss_bytes, self.decode_bytes_per_s) = (memory, decode);
+    }
 }
 
 struct Configuration {
@@ -89,11 +104,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     ensure!((1..=LANES).contains(&threads), "--threads {threads} is not allowed: the benchmark has {LANES} lanes");
-    ensure!(arguments.steps > 0, "--steps 0 is not allowed: measure at least one step");
+    ensure!(arguments.rounds > 0, "--rounds 0 is not allowed: measure at least once");
     if let Some(name) = &arguments.child {
-        let measured = measure(name, threads, arguments.steps)?;
-        println!("{}", serde_json::to_string(&measured)?);
-        return Ok(());
+        let measured = measure(name, threads, arguments.seconds)?;
+        return crate::print(&format!("{}\n", serde_json::to_string(&measured)?));
     }
     let chosen: Vec<_> = CONFIGURATIONS.iter().filter(|c| c.name().contains(&arguments.only)).collect();
     if chosen.is_empty() {
@@ -101,59 +115,80 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         bail!("--only {:?} names no configuration; there are {names}", arguments.only);
     }
     if !arguments.json {
-        println!("instructions {:?}, threads {threads}, batch {SEQUENCES} x {CONTEXT}, {LANES} lanes", arch::level());
-        println!("best of {} steps; other work on this machine lowers every number\n", arguments.steps);
+        let level = arch::level();
+        crate::print(&format!(
+            "instructions {level:?}, threads {threads}, batch {SEQUENCES} x {CONTEXT}, {LANES} lanes\n\
+             best of {} rounds; other work on this machine lowers every number\n\n",
+            arguments.rounds
+        ))?;
     }
-    let mut all = Vec::new();
-    for configuration in chosen {
-        let measured = in_child(&configuration.name(), threads, arguments.steps)?;
-        if !arguments.json {
-            eprintln!("measured {}", configuration.name());
+    let mut all: Vec<Measured> = Vec::new();
+    for round in 1..=arguments.rounds {
+        for (i, configuration) in chosen.iter().enumerate() {
+            eprintln!("round {round} of {}: {}", arguments.rounds, configuration.name());
+            let measured = in_child(&configuration.name(), threads, arguments.seconds)?;
+            match all.get_mut(i) {
+                Some(best) => best.keep_better(measured),
+                None => all.push(measured),
+            }
         }
-        all.push(measured);
     }
     let peak = all.iter().map(|m| m.peak_flops_per_core).fold(0.0, f64::max);
     if arguments.json {
-        let ratios = ratios(&all);
         let report = serde_json::json!({
-            "peak_flops_per_core": peak, "threads": threads, "training": all, "kuramoto_over_transformer": ratios
+            "peak_flops_per_core": peak, "threads": threads, "training": all, "kuramoto_over_transformer": ratios(&all)
         });
-        println!("{report}");
+        crate::print(&format!("{report}\n"))
     } else {
-        print_report(&all, peak, threads);
+        crate::print(&report_text(&all, peak, threads))
     }
-    Ok(())
 }
 
-fn in_child(name: &str, threads: usize, steps: usize) -> Result<Measured> {
+fn in_child(name: &str, threads: usize, seconds: f64) -> Result<Measured> {
     let program = std::env::current_exe().context("cannot find this program to start it again")?;
     let output = Command::new(program)
-        .args(["bench", "--child", name, "--threads", &threads.to_string(), "--steps", &steps.to_string()])
+        .args(["bench", "--child", name, "--threads", &threads.to_string(), "--seconds", &seconds.to_string()])
         .output()
         .with_context(|| format!("cannot start a process to measure {name}"))?;
     ensure!(output.status.success(), "measuring {name} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     serde_json::from_slice(&output.stdout).with_context(|| format!("measuring {name} printed no result"))
 }
 
-/// Kuramoto step time over transformer step time, for each preset and dropout that has both.
-fn ratios(all: &[Measured]) -> Vec<serde_json::Value> {
+/// Kuramoto step time over transformer step time.
+#[derive(Serialize)]
+struct Ratio {
+    preset: String,
+    dropout: f64,
+    time_ratio: f64,
+}
+
+/// For each preset and dropout that has both models.
+fn ratios(all: &[Measured]) -> Vec<Ratio> {
     let find = |model: &str, like: &Measured| {
         all.iter().find(|m| m.model == model && m.preset == like.preset && m.dropout == like.dropout)
     };
     let pairs = all.iter().filter(|m| m.model == "kuramoto").filter_map(|k| Some((k, find("transformer", k)?)));
-    pairs
-        .map(|(k, t)| {
-            let ratio = t.tokens_per_s / k.tokens_per_s;
-            serde_json::json!({"preset": k.preset, "dropout": k.dropout, "time_ratio": ratio})
-        })
-        .collect()
+    let ratio = |(k, t): (&Measured, &Measured)| Ratio {
+        preset: k.preset.clone(),
+        dropout: k.dropout,
+        time_ratio: t.tokens_per_s / k.tokens_per_s,
+    };
+    pairs.map(ratio).collect()
 }
 
-fn print_report(all: &[Measured], peak: f64, threads: usize) {
-    println!("\nmultiply-add peak {:.1} GFLOP/s a core\n", peak / 1e9);
-    let header =
-        ["configuration", "dropout", "parameters", "tokens/s", "median", "utilisation", "MFLOP/token", "planned MB", "peak MB", "decode B/s"];
-    let mut table = Table::new(&header);
+fn report_text(all: &[Measured], peak: f64, threads: usize) -> String {
+    let mut table = Table::new(&[
+        "configuration",
+        "dropout",
+        "parameters",
+        "tokens/s",
+        "median",
+        "utilisation",
+        "MFLOP/token",
+        "planned MB",
+        "peak MB",
+        "decode B/s",
+    ]);
     for m in all {
         table.row([
             format!("{} {}", m.model, m.preset),
@@ -168,20 +203,14 @@ fn print_report(all: &[Measured], peak: f64, threads: usize) {
             thousands(m.decode_bytes_per_s as usize),
         ]);
     }
-    print!("{table}");
-    println!();
-    for ratio in ratios(all) {
-        println!(
-            "Kuramoto step / transformer step at {}, dropout {}: {:.2}",
-            ratio["preset"].as_str().unwrap_or_default(),
-            ratio["dropout"],
-            ratio["time_ratio"].as_f64().unwrap_or(f64::NAN)
-        );
+    let mut text = format!("\nmultiply-add peak {:.1} GFLOP/s a core\n\n{table}\n", peak / 1e9);
+    for Ratio { preset, dropout, time_ratio } in ratios(all) {
+        text += &format!("Kuramoto step / transformer step at {preset}, dropout {dropout}: {time_ratio:.2}\n");
     }
-    println!("\nutilisation = FLOPs of the mathematical model per token x tokens/s / (peak x {threads} threads)");
+    text + &format!("utilisation = FLOPs of the mathematical model per token x tokens/s / (peak x {threads} threads)\n")
 }
 
-fn measure(name: &str, threads: usize, steps: usize) -> Result<Measured> {
+fn measure(name: &str, threads: usize, seconds: f64) -> Result<Measured> {
     let Some(configuration) = CONFIGURATIONS.iter().find(|c| c.name() == name) else {
         bail!("there is no configuration {name:?}");
     };
@@ -190,12 +219,12 @@ fn measure(name: &str, threads: usize, steps: usize) -> Result<Measured> {
         "kuramoto" => {
             let config = KuramotoConfig { width, dropout, ..Default::default() };
             let flops = flops::kuramoto(&config, CONTEXT).training;
-            measure_network(configuration, Kuramoto::new(config, CONTEXT)?, flops, threads, steps)
+            measure_network(configuration, Kuramoto::new(config, CONTEXT)?, flops, threads, seconds)
         }
         _ => {
             let config = TransformerConfig { width, dropout, ..Default::default() };
             let flops = flops::transformer(&config, CONTEXT).training;
-            measure_network(configuration, Transformer::new(config, CONTEXT)?, flops, threads, steps)
+            measure_network(configuration, Transformer::new(config, CONTEXT)?, flops, threads, seconds)
         }
     }
 }
@@ -205,7 +234,7 @@ fn measure_network<N: Network<f32>>(
     network: N,
     flops_per_token: f64,
     threads: usize,
-    steps: usize,
+    seconds: f64,
 ) -> Result<Measured> {
     let planned_bytes = Engine::planned_bytes(&network, LANES, threads);
     let mut engine = Engine::new(network, SEQUENCES, LANES, threads)?;
@@ -213,25 +242,28 @@ fn measure_network<N: Network<f32>>(
     let vocab = engine.network().vocab();
     let text: Vec<u8> = (0..=SEQUENCES * CONTEXT).map(|i| ((i * 7919 + i / 13) % vocab) as u8).collect();
     let batch = Batch { tokens: &text[..SEQUENCES * CONTEXT], targets: &text[1..], length: CONTEXT };
-    let mut seconds = Vec::new();
+    let mut times = Vec::new();
     let mut peak = 0.0f64;
     let pool = engine.pool();
     pool.install(|| -> Result<()> {
-        for step in 1..=steps as u64 + 1 {
+        let begin = Instant::now();
+        let mut step = 0;
+        while times.len() < 2 || begin.elapsed().as_secs_f64() < seconds {
+            step += 1;
             peak = peak.max(peak_on_all_threads());
             let start = Instant::now();
             engine.gradient(&batch, 1, step)?;
             let norm = engine.gradient_norm();
             engine.update(&Update { step, ..Update::default() }, norm);
             if step > 1 {
-                seconds.push(start.elapsed().as_secs_f64());
+                times.push(start.elapsed().as_secs_f64());
             }
         }
         Ok(())
     })?;
-    seconds.sort_by(f64::total_cmp);
+    times.sort_by(f64::total_cmp);
     let rate = |seconds: f64| (SEQUENCES * CONTEXT) as f64 / seconds;
-    let tokens_per_s = rate(seconds[0]);
+    let tokens_per_s = rate(times[0]);
     let peak_rss_bytes = peak_resident_bytes();
     Ok(Measured {
         model: configuration.model.to_string(),
@@ -239,7 +271,7 @@ fn measure_network<N: Network<f32>>(
         dropout: configuration.dropout,
         parameters: engine.parameters().len(),
         tokens_per_s,
-        tokens_per_s_median: rate(seconds[seconds.len() / 2]),
+        tokens_per_s_median: rate(times[times.len() / 2]),
         utilisation: flops_per_token * tokens_per_s / (peak * threads as f64),
         flops_per_token,
         planned_bytes,

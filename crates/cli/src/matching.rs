@@ -51,16 +51,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let request = json!({
             "budget": budget, "layers": layers, "heads": heads, "vocab": vocab, "ablations": ablations, "models": models
         });
-        println!("{request}");
-        return Ok(());
+        return crate::print(&format!("{request}\n"));
     }
     let with = if ablations.is_empty() { String::new() } else { format!(", {}", ablations.join(" + ")) };
-    println!("budget {}: layers {layers}, heads {heads}, vocabulary {vocab}{with}\n", thousands(budget));
+    let title = format!("budget {}: layers {layers}, heads {heads}, vocabulary {vocab}{with}", thousands(budget));
     let mut table = Table::new(&["model", "width", "parameters", "off budget"]);
     for (model, symbol, Matched { width, parameters }) in rows {
         let off = format!("{:+.2}%", off(parameters));
         table.row([model.to_string(), format!("{symbol} = {width}"), thousands(parameters), off]);
     }
-    print!("{table}");
-    Ok(())
+    crate::print(&format!("{title}\n\n{table}"))
 }

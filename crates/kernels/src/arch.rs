@@ -93,6 +93,8 @@ macro_rules! vectorised {
     ) $(-> $out:ty)? $body:block) => {
         $(#[$attribute])*
         $vis fn $name<F: Real>($($arg: $ty),*) $(-> $out)? {
+            // A body without a multiply-add has no use for its instruction set's name.
+            #[allow(clippy::extra_unused_type_parameters)]
             #[inline(always)]
             fn body<A: Arch, F: Real>($($arg: $ty),*) $(-> $out)? $body
 

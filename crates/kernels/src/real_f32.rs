@@ -146,10 +146,7 @@ impl Real for f32 {
         let x = self.abs();
         // tanh x = x + x^3 P(x^2) on |x| <= 0.625, else 1 - 2 / (e^2x + 1)
         let x2 = x * x;
-        let p = polynomial::<A, 5>(
-            x2,
-            [-0.333_332_84, 0.133_314_91, -0.053_743_497, 0.020_650_588, -0.005_717_045_6],
-        );
+        let p = polynomial::<A, 5>(x2, [-0.333_332_84, 0.133_314_91, -0.053_743_497, 0.020_650_588, -0.005_717_045_6]);
         let small = (x * x2).mul_add_on::<A>(p, x);
         let e = exp_of_negative::<A>(-2.0 * x);
         let large = (1.0 - e) / (1.0 + e);

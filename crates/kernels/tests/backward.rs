@@ -94,7 +94,20 @@ fn drift_backward() {
         let (mut dgq, mut dgk) = (vec![0.0; N * K], vec![0.0; N * K]);
         let (mut dtheta, mut domega) = (vec![0.0; N * K], vec![0.0; K]);
         let dc = drift::backward(
-            shape, first, &psi, &gq, &gk, &cos, &sin, c, &wq, &wk, &mut dgq, &mut dgk, &mut dtheta, &mut domega,
+            shape,
+            first,
+            &psi,
+            &gq,
+            &gk,
+            &cos,
+            &sin,
+            c,
+            &wq,
+            &wk,
+            &mut dgq,
+            &mut dgk,
+            &mut dtheta,
+            &mut domega,
         );
         check("theta", &theta, &dtheta, |x| loss(x, &omega, &gq, &gk, c).0);
         check("omega", &omega, &domega, |x| loss(&theta, x, &gq, &gk, c).0);
@@ -235,8 +248,7 @@ fn readout_backward() {
             losses
         };
         let (mut draw, mut losses, mut spare) = (raw.clone(), [0.0; N], vec![0.0; vocab]);
-        let dscale =
-            readout::forward_backward(vocab, scale, 0.25, &targets, &mut draw, &mut losses, &mut spare);
+        let dscale = readout::forward_backward(vocab, scale, 0.25, &targets, &mut draw, &mut losses, &mut spare);
         for (a, b) in losses.iter().zip(loss(&raw, scale)) {
             assert!((a - b).abs() < 1e-14);
         }

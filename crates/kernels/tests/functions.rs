@@ -60,9 +60,11 @@ fn functions_are_accurate() {
             let x = range(if name == "exp" { 87.0 } else { 60.0 });
             let mut y = vec![0.0; x.len()];
             f(&x, &mut y);
-            let worst = x.iter().zip(&y).map(|(&x, &y)| (ulps(y, exact(f64::from(x))), x)).fold((0.0, 0.0), |a, b| {
-                if b.0 > a.0 { b } else { a }
-            });
+            let worst = x
+                .iter()
+                .zip(&y)
+                .map(|(&x, &y)| (ulps(y, exact(f64::from(x))), x))
+                .fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
             assert!(worst.0 < 4.0, "{name} at {}: {} ulp with {level:?}", worst.1, worst.0);
         }
     });

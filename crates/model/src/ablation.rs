@@ -39,11 +39,15 @@ pub const ABLATIONS: [Ablation; 13] = [
     row("linear-feed-forward", "linear feed-forward map", Axis::FeedForward, |c| c.feed_forward = FeedForward::Linear),
     row("per-layer-gates", "per-layer (unshared) gates", Axis::GateSharing, |c| c.per_layer_gates = true),
     row("shared-feed-forward", "shared feed-forward block", Axis::FeedForwardSharing, |c| c.shared_feed_forward = true),
-    row("no-gate-normalization", "remove gate normalization", Axis::GateNormalization, |c| c.gate_normalization = false),
+    row("no-gate-normalization", "remove gate normalization", Axis::GateNormalization, |c| {
+        c.gate_normalization = false
+    }),
     row("no-value-bound", "remove value bound", Axis::ValueBound, |c| c.value_bound = false),
     row("linear-readout", "linear readout", Axis::Readout, |c| c.readout = Readout::Linear),
     row("sigmoid-gates", "sigmoid metric gates", Axis::GateShape, |c| c.gate_activation = GateActivation::Sigmoid),
-    row("linear-gates", "linear (signed) metric gates", Axis::GateShape, |c| c.gate_activation = GateActivation::Linear),
+    row("linear-gates", "linear (signed) metric gates", Axis::GateShape, |c| {
+        c.gate_activation = GateActivation::Linear
+    }),
 ];
 
 const fn row(name: &'static str, title: &'static str, axis: Axis, apply: fn(&mut KuramotoConfig)) -> Ablation {
@@ -86,7 +90,9 @@ fn contradiction(first: &Ablation, second: &Ablation) -> Option<&'static str> {
             Some("without query and key gates there is no gate to shape or normalize; choose one")
         }
         ("value-projection", Axis::ValueGate) => Some("the value projection already replaces the value gate; drop it"),
-        ("no-feed-forward", Axis::FeedForwardSharing) => Some("there is no feed-forward block left to share; choose one"),
+        ("no-feed-forward", Axis::FeedForwardSharing) => {
+            Some("there is no feed-forward block left to share; choose one")
+        }
         _ => None,
     }
 }

@@ -242,7 +242,7 @@ fn sizes(vocab: usize, width: usize, layers: usize, heads: usize, dropout: f64, 
     within("width", width, 1..=MAX_WIDTH)?;
     within("layers", layers, 1..=MAX_LAYERS)?;
     within("heads", heads, 1..=width)?;
-    if width % heads != 0 {
+    if !width.is_multiple_of(heads) {
         let allowed = format!("it must divide width = {width}");
         return Err(Error::Field { field: "heads", value: heads.to_string(), allowed });
     }

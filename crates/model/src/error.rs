@@ -32,7 +32,9 @@ pub enum Error {
         context: usize,
     },
     /// A token outside the vocabulary.
-    #[error("token {token} at position {position} is outside the vocabulary of {vocab}: tokens run from 0 to vocab - 1")]
+    #[error(
+        "token {token} at position {position} is outside the vocabulary of {vocab}: tokens run from 0 to vocab - 1"
+    )]
     Token {
         /// The token.
         token: u8,

@@ -34,7 +34,9 @@ pub(crate) fn fill<F: Real>(seed: u64, tensor: &Tensor, start: Start, parameters
     match start {
         Start::Constant(x) => values.fill(F::from_f64(x)),
         Start::Normal(sd) => values.iter_mut().for_each(|x| *x = F::from_f64(sd * normal(&mut random))),
-        Start::Uniform(edge) => values.iter_mut().for_each(|x| *x = F::from_f64(edge * (2.0 * unit(&mut random) - 1.0))),
+        Start::Uniform(edge) => {
+            values.iter_mut().for_each(|x| *x = F::from_f64(edge * (2.0 * unit(&mut random) - 1.0)))
+        }
         Start::Rotary { base, period } => {
             for (j, x) in values.iter_mut().enumerate() {
                 *x = F::from_f64(kuramoto_kernels::rope::rate(base, j % period, period));

@@ -122,7 +122,10 @@ fn nonsense_is_refused_in_one_sentence() {
     assert_eq!(refused(KuramotoConfig { heads: 5, ..base() }), "heads = 5 is not allowed: it must divide width = 12");
     assert_eq!(refused(KuramotoConfig { heads: 0, ..base() }), "heads = 0 is not allowed: it must be from 1 to 12");
     assert_eq!(refused(KuramotoConfig { vocab: 0, ..base() }), "vocab = 0 is not allowed: it must be from 1 to 256");
-    assert_eq!(refused(KuramotoConfig { vocab: 257, ..base() }), "vocab = 257 is not allowed: it must be from 1 to 256");
+    assert_eq!(
+        refused(KuramotoConfig { vocab: 257, ..base() }),
+        "vocab = 257 is not allowed: it must be from 1 to 256"
+    );
     assert_eq!(refused(KuramotoConfig { layers: 0, ..base() }), "layers = 0 is not allowed: it must be from 1 to 256");
     for dropout in [-0.1, 1.0, f64::NAN, f64::INFINITY] {
         assert!(refused(KuramotoConfig { dropout, ..base() }).contains("at least 0 and less than 1"));

@@ -3,9 +3,7 @@
 use super::naive;
 use kuramoto_kernels::Real;
 use kuramoto_model::config::{FeedForward, GateActivation, Metric, Readout, Value};
-use kuramoto_model::{
-    Batch, Engine, Hooks, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update,
-};
+use kuramoto_model::{Batch, Engine, Hooks, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -144,7 +142,9 @@ impl Fixture {
         self.load(&mut engine)?;
         let mut errors = Errors::default();
         let seen = self.observe(&mut engine, heads)?;
-        for (name, values) in [(state, &seen.states), (middle, &seen.middles), ("attn", &seen.attention), ("logits", &seen.logits)] {
+        for (name, values) in
+            [(state, &seen.states), (middle, &seen.middles), ("attn", &seen.attention), ("logits", &seen.logits)]
+        {
             errors.take(name, values, self.tensor(name)?);
         }
         let batch = Batch { tokens: &self.tokens, targets: &self.targets, length: self.length };
@@ -297,7 +297,8 @@ fn read_config(json: &Json) -> Result<Model, String> {
     match json["kind"].as_str() {
         Some("transformer") => {
             let width = size("d")?;
-            let config = TransformerConfig { vocab, width, layers, heads, rotary_base, dropout: 0.0, ..Default::default() };
+            let config =
+                TransformerConfig { vocab, width, layers, heads, rotary_base, dropout: 0.0, ..Default::default() };
             Ok(Model::Transformer(config))
         }
         Some("ka") => {

@@ -258,9 +258,8 @@ fn kuramoto<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, parameters: &Param
             };
             (0..rank).map(|c| [part(c, &|x| tape.cos(x)), part(c, &|x| tape.sin(x))]).collect()
         };
-        let drifted: Vec<Vec<Var>> = (0..n)
-            .map(|t| (0..k).map(|j| tape.add(theta[t][j], tape.scale(omega[j], t as f64))).collect())
-            .collect();
+        let drifted: Vec<Vec<Var>> =
+            (0..n).map(|t| (0..k).map(|j| tape.add(theta[t][j], tape.scale(omega[j], t as f64))).collect()).collect();
         let mut increments = vec![Vec::new(); n];
         for head in 0..h {
             let block = head * kh..(head + 1) * kh;
@@ -285,9 +284,8 @@ fn kuramoto<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, parameters: &Param
                     increments[t].extend(block.clone().map(|j| mean(&|u| values[u][j])));
                     continue;
                 }
-                let transported: Vec<[Var; 2]> = (0..rank)
-                    .map(|c| [0, 1].map(|part| mean(&|u| contract(u, head, &theta[u])[c][part])))
-                    .collect();
+                let transported: Vec<[Var; 2]> =
+                    (0..rank).map(|c| [0, 1].map(|part| mean(&|u| contract(u, head, &theta[u])[c][part]))).collect();
                 for j in block.clone() {
                     let mut g = [mean(&|u| tape.cos(theta[u][j])), mean(&|u| tape.sin(theta[u][j]))];
                     for (c, w) in transported.iter().enumerate() {
@@ -391,8 +389,10 @@ fn transformer<F: Real>(
             layer_norm(tape, x, Some((&parameters[&weight], &parameters[&bias])))
         };
         let y: Vec<Vec<Var>> = x.iter().map(|x| norm("ln1", x)).collect();
-        let project = |which: &str| -> Vec<Vec<Var>> { y.iter().map(|y| map(tape, parameters, &name(which), y)).collect() };
-        let turned = |rows: Vec<Vec<Var>>| -> Vec<Vec<Var>> { rows.into_iter().enumerate().map(|(t, y)| turn(t, y)).collect() };
+        let project =
+            |which: &str| -> Vec<Vec<Var>> { y.iter().map(|y| map(tape, parameters, &name(which), y)).collect() };
+        let turned =
+            |rows: Vec<Vec<Var>>| -> Vec<Vec<Var>> { rows.into_iter().enumerate().map(|(t, y)| turn(t, y)).collect() };
         let (q, key, v) = (turned(project("wq")), turned(project("wk")), project("wv"));
         for t in 0..n {
             let mut o = Vec::new();

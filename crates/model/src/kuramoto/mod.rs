@@ -20,7 +20,7 @@
 //! [`kernels::tangent`] for the direction, [`kernels::bound`] for the step, then the SwiGLU and its own bounded step.
 //!
 //! Two exact savings: the gates' pre-activations of layer 0 depend on the byte alone, so they are a table of V rows
-//! ([`tables`]); and tiles above the causal diagonal are never computed.
+//! ([`Tables`]); and tiles above the causal diagonal are never computed.
 //!
 //! [`kernels::couple`]: kuramoto_kernels::couple
 //! [`kernels::tangent`]: kuramoto_kernels::tangent

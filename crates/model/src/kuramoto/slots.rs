@@ -144,9 +144,8 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         if !config.shared_feed_forward {
             feed_forward.extend(add_feed_forward(&mut layout, &prefix, config));
         }
-        let mut radius = |present: bool, name: &str| {
-            present.then(|| layout.add(format!("{prefix}{name}"), &[], Kind::Scalar).start)
-        };
+        let mut radius =
+            |present: bool, name: &str| present.then(|| layout.add(format!("{prefix}{name}"), &[], Kind::Scalar).start);
         let log_r1 = radius(config.value_bound, "log_r1");
         let log_r2 = radius(config.feed_forward != FeedForward::None, "log_r2");
         let gates = gates.len() - 1;

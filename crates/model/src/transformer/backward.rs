@@ -89,8 +89,7 @@ impl Transformer {
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
-        let (d, h, width, stride) =
-            (self.config.width, self.config.heads, self.head_width(), self.attention_stride());
+        let (d, h, width, stride) = (self.config.width, self.config.heads, self.head_width(), self.attention_stride());
         let slots = &self.slots.layers[index];
         let Scratch { z, coupled, dx, dz, dy: do_, dqkv, da, .. } = scratch;
         let dz = &mut dz[..n * d];

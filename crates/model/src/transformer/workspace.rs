@@ -23,13 +23,7 @@ impl Sizes {
 
     pub fn of(model: &Transformer) -> Self {
         let config = &model.config;
-        Sizes {
-            t: model.context,
-            v: config.vocab,
-            d: config.width,
-            h: config.heads,
-            stride: model.attention_stride(),
-        }
+        Sizes { t: model.context, v: config.vocab, d: config.width, h: config.heads, stride: model.attention_stride() }
     }
 }
 
