@@ -8,6 +8,7 @@
 
 use crate::microkernel::Microkernels;
 use crate::{AlignedVec, Real};
+use gemm_common::microkernel::MicroKernelFn;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -205,12 +206,13 @@ impl<F: Real> Job<'_, F> {
         for block_start in (0..self.n).step_by(block) {
             let block_end = self.n.min(block_start + block);
             for (strip, first) in (0..self.p.width).step_by(self.p.tile).enumerate() {
-                let start = if self.causal == Causal::OutputBelow { first / rows * rows } else { 0 };
-                let mut i = start.max(block_start);
+                let below = self.causal == Causal::OutputBelow;
+                let mut i = if below { block_start.max(first / rows * rows) } else { block_start };
+                let strip = self.strip(strip, add);
                 while i < block_end {
                     let inner = self.needed(i, &inner);
                     let a = self.a.data[i * self.a.row + inner.start..].as_ptr();
-                    self.tile(i, strip, inner, a, 1, self.a.row, add);
+                    self.tile(&strip, i, inner, a, 1, self.a.row);
                     i += rows;
                 }
             }
@@ -230,12 +232,13 @@ impl<F: Real> Job<'_, F> {
             let block_len = rows * inner.len();
             self.gather(group..end, &inner, &mut buffer);
             for strip in 0..self.p.width.div_ceil(self.p.tile) {
+                let strip = self.strip(strip, add);
                 let (mut i, mut block) = (group, 0);
                 while i < end {
                     let needed = self.needed(i, &inner);
                     let skipped = rows * (needed.start - inner.start);
                     let a = buffer[block + skipped..].as_ptr().cast();
-                    self.tile(i, strip, needed, a, rows, 1, add);
+                    self.tile(&strip, i, needed, a, rows, 1);
                     (i, block) = (i + rows, block + block_len);
                 }
             }
@@ -279,36 +282,47 @@ impl<F: Real> Job<'_, F> {
         }
     }
 
-    /// One tile: rows from `i`, outputs of `strip`, over `inner`.
+    fn strip(&self, index: usize, add: bool) -> Strip<'_, F> {
+        let (tile, depth) = (self.p.tile, self.p.depth);
+        let width = tile.min(self.p.width - index * tile);
+        Strip {
+            values: &self.p.data[index * depth * tile..][..depth * tile],
+            first: index * tile,
+            width,
+            kernel: self.kernels.pick(width, self.kernels.rows),
+            alpha: if add { F::ONE } else { F::ZERO },
+            status: u8::from(add),
+        }
+    }
+
+    /// One tile: rows from `i`, outputs of `strip`, over `inner`; element (r, p) of the left operand is
+    /// `a[r * a_row + p * a_inner]`.
     #[inline]
-    fn tile(&self, i: usize, strip: usize, inner: Range<usize>, a: *const F, a_inner: usize, a_row: usize, add: bool) {
-        let tile = self.p.tile;
-        let width = tile.min(self.p.width - strip * tile);
+    fn tile(&self, strip: &Strip<'_, F>, i: usize, inner: Range<usize>, a: *const F, a_inner: usize, a_row: usize) {
         let rows = self.kernels.rows.min(self.n - i);
-        let kernel = self.kernels.pick(width, rows);
-        let (alpha, status) = if add { (F::ONE, 1) } else { (F::ZERO, 0) };
+        let kernel = if rows == self.kernels.rows { strip.kernel } else { self.kernels.pick(strip.width, rows) };
         // SAFETY: `product` checked that `c` holds n rows of `stride` with `width` outputs each, that `a` covers n
         // rows over the whole inner length (`by_columns` passes a gathered block of it), and that the strip is
         // `depth x tile` elements of the packed operand, zero-padded to a whole tile. The microkernel reads and
         // writes only `rows x width` outputs. It was compiled for instructions that `arch::detect` found here.
         unsafe {
-            let c = self.c.add(i * self.stride + strip * tile);
+            let c = self.c.add(i * self.stride + strip.first);
             prefetch(c, self.stride, rows);
             kernel(
-                width,
+                strip.width,
                 rows,
                 inner.len(),
                 c,
-                self.p.data[(strip * self.p.depth + inner.start) * tile..].as_ptr(),
+                strip.values.as_ptr().add(inner.start * self.p.tile),
                 a,
                 self.stride as isize,
                 1,
-                tile as isize,
+                self.p.tile as isize,
                 a_inner as isize,
                 a_row as isize,
-                alpha,
+                strip.alpha,
                 F::ONE,
-                status,
+                strip.status,
                 false,
                 false,
                 false,
@@ -316,6 +330,18 @@ impl<F: Real> Job<'_, F> {
             );
         }
     }
+}
+
+/// A strip of the right operand and what all its tiles share.
+struct Strip<'a, F> {
+    values: &'a [F],
+    /// First output.
+    first: usize,
+    width: usize,
+    kernel: MicroKernelFn<F>,
+    /// What the output is multiplied by before the product is added, and whether that is 0 or 1.
+    alpha: F,
+    status: u8,
 }
 
 #[inline]

@@ -108,7 +108,7 @@ impl Transformer {
         product(z, d, n, View::rows(&layer.o, d), &maps.wo.forward, false, Causal::Full);
         let dropout = draw.dropout(Purpose::FirstIncrement, index);
         bound::forward(d, &x[..n * d], z, None, &dropout, &mut [], y);
-        x[..n * d].copy_from_slice(&y[..n * d]);
+        std::mem::swap(x, y);
         hooks.middle(index, &mut x[..n * d]);
         layer_norm::forward(d, &x[..n * d], &mut layer.normal2, &mut layer.inverse_sd2);
         let [weight, bias] = slots.ln2.map(|slot| slot.of(parameters));
@@ -119,7 +119,7 @@ impl Transformer {
         product(z, d, n, View::rows(hidden, 4 * d), &maps.down.forward, true, Causal::Full);
         let dropout = draw.dropout(Purpose::SecondIncrement, index);
         bound::forward(d, &x[..n * d], z, None, &dropout, &mut [], y);
-        x[..n * d].copy_from_slice(&y[..n * d]);
+        std::mem::swap(x, y);
         hooks.state(index + 1, &mut x[..n * d]);
     }
 
