@@ -44,19 +44,18 @@ fn layer(c: &mut Criterion) {
     let (theta, psi, pre, g) = (values(T * K), values(T * 2 * K), values(T * 3 * K), values(T * 2 * K));
     let (mut wide, mut wide2, mut out, mut out2) = (values(T * 2 * K), values(T * 2 * K), values(T * K), values(T * K));
     let (mut gates, mut inverse) = (values(T * K), values(T));
-    let (mut dpre, mut domega) = (values(T * 3 * K), values(K));
+    let (mut dpre, mut slope, mut domega) = (values(T * 3 * K), values(T * 3 * K), values(K));
     let mut group = c.benchmark_group("layer");
     group.throughput(Throughput::Elements((T * K) as u64));
     group.bench_function("lift forward", |b| b.iter(|| lift::forward(K, &theta, &mut wide)));
     group.bench_function("lift backward", |b| b.iter(|| lift::backward(K, &psi, &g, &mut out)));
     group.bench_function("gate forward", |b| {
-        b.iter(|| gate::forward(Activation::Softplus, true, 1, K, &pre, 3 * K, &mut gates, &mut inverse));
+        b.iter(|| gate::forward(Activation::Softplus, true, 1, K, &mut slope, 3 * K, &mut gates, &mut inverse));
     });
     group.bench_function("gate backward", |b| {
         let dgates = &theta;
         b.iter(|| {
-            let softplus = Activation::Softplus;
-            gate::backward(softplus, true, 1, K, &pre, 3 * K, &gates, &inverse, dgates, &mut dpre);
+            gate::backward(true, 1, K, &pre, 3 * K, &gates, &inverse, dgates, &mut dpre);
         });
     });
     group.bench_function("drift forward", |b| {

@@ -19,26 +19,31 @@ pub enum Activation {
 /// Keeps the mean from being zero.
 const EPSILON: f64 = 1e-12;
 
-/// pre (n rows of `stride`, k used) -> gates (n x k), inverse_mean (n x heads; ones if not `normalize`)
+/// pre (n rows of `stride`, k used) -> gates (n x k), inverse_mean (n x heads; ones if not `normalize`); pre becomes
+/// the activation's slope, which is all that the backward pass needs of it
 #[apply(vectorised)]
 pub fn forward<A: Arch, F: Real>(
     activation: Activation,
     normalize: bool,
     heads: usize,
     k: usize,
-    pre: &[F],
+    pre: &mut [F],
     stride: usize,
     gates: &mut [F],
     inverse_mean: &mut [F],
 ) {
     let kh = k / heads;
     let rows = gates.chunks_exact_mut(k).zip(inverse_mean.chunks_exact_mut(heads));
-    for (pre, (gates, inverse_mean)) in pre.chunks(stride).zip(rows) {
-        let pre = &pre[..k];
-        match activation {
-            Activation::Softplus => gates.iter_mut().zip(pre).for_each(|(g, x)| *g = x.softplus::<A>()),
-            Activation::Sigmoid => gates.iter_mut().zip(pre).for_each(|(g, x)| *g = x.sigmoid::<A>()),
-            Activation::Linear => gates.copy_from_slice(pre),
+    for (pre, (gates, inverse_mean)) in pre.chunks_mut(stride).zip(rows) {
+        for (pre, gate) in pre[..k].iter_mut().zip(gates.iter_mut()) {
+            (*gate, *pre) = match activation {
+                Activation::Softplus => pre.softplus_and_slope::<A>(),
+                Activation::Sigmoid => {
+                    let sigmoid = pre.sigmoid::<A>();
+                    (sigmoid, sigmoid * (F::ONE - sigmoid))
+                }
+                Activation::Linear => (*pre, F::ONE),
+            };
         }
         if !normalize {
             inverse_mean.fill(F::ONE);
@@ -54,14 +59,13 @@ pub fn forward<A: Arch, F: Real>(
     }
 }
 
-/// dgates (n x k) -> dpre (written: n rows of `stride`, k used)
+/// slope (n rows of `stride`, k used), dgates (n x k) -> dpre (written: n rows of `stride`, k used)
 #[apply(vectorised)]
 pub fn backward<A: Arch, F: Real>(
-    activation: Activation,
     normalize: bool,
     heads: usize,
     k: usize,
-    pre: &[F],
+    slope: &[F],
     stride: usize,
     gates: &[F],
     inverse_mean: &[F],
@@ -70,33 +74,17 @@ pub fn backward<A: Arch, F: Real>(
 ) {
     let kh = k / heads;
     let saved = gates.chunks_exact(k).zip(inverse_mean.chunks_exact(heads));
-    let rows = pre.chunks(stride).zip(saved).zip(dgates.chunks_exact(k)).zip(dpre.chunks_mut(stride));
-    for (((pre, (gates, inverse_mean)), dgates), dpre) in rows {
-        for head in 0..heads {
+    let rows = slope.chunks(stride).zip(saved).zip(dgates.chunks_exact(k)).zip(dpre.chunks_mut(stride));
+    for (((slope, (gates, inverse_mean)), dgates), dpre) in rows {
+        for (head, &inverse) in inverse_mean.iter().enumerate() {
             let block = head * kh..(head + 1) * kh;
-            let (pre, gates, dgates) = (&pre[block.clone()], &gates[block.clone()], &dgates[block.clone()]);
+            let (slope, gates, dgates) = (&slope[block.clone()], &gates[block.clone()], &dgates[block.clone()]);
             let dpre = &mut dpre[block];
-            let inverse = inverse_mean[head];
             // d(g / mean|g|): what moves the mean moves every gate of the head.
             let shift = if normalize { dot::<A, F>(dgates, gates) / F::from_f64(kh as f64) } else { F::ZERO };
-            match activation {
-                Activation::Softplus => {
-                    for j in 0..kh {
-                        dpre[j] = (dgates[j] - shift) * inverse * pre[j].sigmoid::<A>();
-                    }
-                }
-                Activation::Sigmoid => {
-                    for j in 0..kh {
-                        let s = pre[j].sigmoid::<A>();
-                        dpre[j] = (dgates[j] - shift) * inverse * s * (F::ONE - s);
-                    }
-                }
-                Activation::Linear => {
-                    for j in 0..kh {
-                        let shift = if gates[j] < F::ZERO { -shift } else { shift };
-                        dpre[j] = (dgates[j] - shift) * inverse;
-                    }
-                }
+            for j in 0..kh {
+                let shift = if gates[j] < F::ZERO { -shift } else { shift };
+                dpre[j] = (dgates[j] - shift) * inverse * slope[j];
             }
         }
     }

@@ -6,9 +6,11 @@
 //!
 //! Causal attention needs four products over triangles; [`Causal`] skips the tiles above the diagonal.
 
+use crate::arch::Arch;
 use crate::microkernel::Microkernels;
 use crate::{AlignedVec, Real};
 use gemm_common::microkernel::MicroKernelFn;
+use macro_rules_attribute::apply;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -138,20 +140,23 @@ const BAND: usize = 16;
 
 /// source (rows x band, rows of `stride`) -> to (band x tile), its transpose
 fn transpose_band<F: Real>(source: &[F], stride: usize, rows: usize, to: &mut [F], tile: usize) {
-    let mut j = 0;
-    // Four rows at a time: one short contiguous store per column instead of four scattered ones.
-    while j + 4 <= rows && to.len() == BAND * tile {
-        let row = |r: usize| -> &[F; BAND] { source[(j + r) * stride..].first_chunk().unwrap() };
-        let (a, b, c, d) = (row(0), row(1), row(2), row(3));
-        for (p, to) in to.chunks_exact_mut(tile).enumerate() {
-            to[j..j + 4].copy_from_slice(&[a[p], b[p], c[p], d[p]]);
-        }
-        j += 4;
+    let whole = if to.len() == BAND * tile { rows / 8 * 8 } else { 0 };
+    for j in (0..whole).step_by(8) {
+        transpose_block(&source[j * stride..], stride, &mut to[j..], tile);
     }
-    for j in j..rows {
+    for j in whole..rows {
         for (to, &x) in to[j..].iter_mut().step_by(tile).zip(&source[j * stride..]) {
             *to = x;
         }
+    }
+}
+
+/// source (8 rows of `stride`, a band each) -> to (a band of rows of `tile`, 8 used)
+#[apply(vectorised)]
+fn transpose_block<A: Arch, F: Real>(source: &[F], stride: usize, to: &mut [F], tile: usize) {
+    let rows: [&[F; BAND]; 8] = std::array::from_fn(|r| source[r * stride..].first_chunk().unwrap());
+    for p in 0..BAND {
+        *to[p * tile..].first_chunk_mut().unwrap() = rows.map(|row| row[p]);
     }
 }
 

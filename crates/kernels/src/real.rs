@@ -57,10 +57,16 @@ pub trait Real:
     fn exp<A: Arch>(self) -> Self;
     /// Hyperbolic tangent.
     fn tanh<A: Arch>(self) -> Self;
-    /// log(1 + e^x).
-    fn softplus<A: Arch>(self) -> Self;
+    /// log(1 + e^x) and its derivative 1 / (1 + e^-x), which share an exponential.
+    fn softplus_and_slope<A: Arch>(self) -> (Self, Self);
     /// 1 / (1 + e^-x), the derivative of `softplus`.
     fn sigmoid<A: Arch>(self) -> Self;
+
+    /// log(1 + e^x).
+    #[inline(always)]
+    fn softplus<A: Arch>(self) -> Self {
+        self.softplus_and_slope::<A>().0
+    }
 
     /// x * sigmoid(x).
     #[inline(always)]

@@ -155,10 +155,10 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn softplus<A: Arch>(self) -> f32 {
+    fn softplus_and_slope<A: Arch>(self) -> (f32, f32) {
         let e = exp_of_negative::<A>(-self.abs());
-        let positive = if self < 0.0 { 0.0 } else { self };
-        positive + log1p_of_unit::<A>(e)
+        let (positive, numerator) = if self < 0.0 { (0.0, e) } else { (self, 1.0) };
+        (positive + log1p_of_unit::<A>(e), numerator / (1.0 + e))
     }
 
     #[inline(always)]

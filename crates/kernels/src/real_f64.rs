@@ -46,14 +46,13 @@ impl Real for f64 {
     fn tanh<A: Arch>(self) -> f64 {
         f64::tanh(self)
     }
-    fn softplus<A: Arch>(self) -> f64 {
-        let positive = if self < 0.0 { 0.0 } else { self };
-        positive + (-self.abs()).exp().ln_1p()
+    fn softplus_and_slope<A: Arch>(self) -> (f64, f64) {
+        let e = (-self.abs()).exp();
+        let (positive, numerator) = if self < 0.0 { (0.0, e) } else { (self, 1.0) };
+        (positive + e.ln_1p(), numerator / (1.0 + e))
     }
     fn sigmoid<A: Arch>(self) -> f64 {
-        let e = (-self.abs()).exp();
-        let numerator = if self < 0.0 { e } else { 1.0 };
-        numerator / (1.0 + e)
+        self.softplus_and_slope::<A>().1
     }
     fn microkernels() -> &'static Microkernels<f64> {
         crate::microkernel::f64_kernels()

@@ -61,13 +61,13 @@ fn gate_backward() {
             let stride = K + 2;
             let (pre, weights) = (values(N * stride, 3), values(N * K, 4));
             let forward = |pre: &[f64]| {
-                let (mut gates, mut inverse) = (vec![0.0; N * K], vec![0.0; N * heads]);
-                gate::forward(activation, normalize, heads, K, pre, stride, &mut gates, &mut inverse);
-                (gates, inverse)
+                let (mut gates, mut inverse, mut slope) = (vec![0.0; N * K], vec![0.0; N * heads], pre.to_vec());
+                gate::forward(activation, normalize, heads, K, &mut slope, stride, &mut gates, &mut inverse);
+                (gates, inverse, slope)
             };
-            let (gates, inverse) = forward(&pre);
+            let (gates, inverse, slope) = forward(&pre);
             let mut dpre = vec![0.0; N * stride];
-            gate::backward(activation, normalize, heads, K, &pre, stride, &gates, &inverse, &weights, &mut dpre);
+            gate::backward(normalize, heads, K, &slope, stride, &gates, &inverse, &weights, &mut dpre);
             check(&format!("{activation:?}"), &pre, &dpre, |pre| dot(&forward(pre).0, &weights));
         }
     }

@@ -244,16 +244,15 @@ impl Kuramoto {
         let domega = self.slots.layers[index].omega.of_mut(gradient);
         dc += drift::backward(heads, 0, &layer.psi, gq, gk, cos, sin, c, dq, dkey, dgq, dgk, dtheta, domega);
         gradient[self.slots.tau.start] += F::from_f64(dc / self.root_of_head());
-        let mut back = |section: Option<usize>, gates: &[F], inverse_mean: &[F], dgates: &[F]| {
-            if let Some(first) = section {
-                let (activation, normalize) = (self.activation(), self.config.gate_normalization);
-                let (pre, dpre) = (&layer.pre[first..], &mut dpre[first..]);
-                let dgates = &dgates[..n * k];
-                gate::backward(activation, normalize, h, k, pre, m, gates, inverse_mean, dgates, dpre);
-            }
-        };
-        back(sections.q, &layer.gq, &layer.inverse_mean_q, dgq);
-        back(sections.key, &layer.gk, &layer.inverse_mean_k, dgk);
+        let gates = [
+            (sections.q, &layer.gq, &layer.inverse_mean_q, dgq),
+            (sections.key, &layer.gk, &layer.inverse_mean_k, dgk),
+        ];
+        for (section, gates, inverse, dgates) in gates {
+            let Some(first) = section else { continue };
+            let (slope, dgates, dpre) = (&layer.pre[first..], &dgates[..n * k], &mut dpre[first..]);
+            gate::backward(self.config.gate_normalization, h, k, slope, m, gates, inverse, dgates, dpre);
+        }
     }
 
     /// The frame's share: dq, dkey after the phasors -> dkey's phasors, dframed -> dpsi, both -> dpre; returns dc

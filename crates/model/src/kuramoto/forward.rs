@@ -107,17 +107,15 @@ impl Kuramoto {
         product(&mut layer.pre, m, n, psi, &tables.gates[slots.gates].forward, true, Causal::Full);
     }
 
-    /// pre -> gq, gk
+    /// pre -> gq, gk; the gates' sections of pre become slopes
     pub(super) fn gates<F: Real>(&self, n: usize, layer: &mut Layer<F>) {
         let (k, h, sections) = (self.config.width, self.config.heads, self.slots.sections);
         let (activation, normalize) = (self.activation(), self.config.gate_normalization);
-        let make = |first: usize, gates: &mut [F], inverse_mean: &mut [F]| {
-            let (pre, gates, inverse_mean) = (&layer.pre[first..], &mut gates[..n * k], &mut inverse_mean[..n * h]);
-            gate::forward(activation, normalize, h, k, pre, sections.total, gates, inverse_mean);
-        };
-        if let (Some(q), Some(key)) = (sections.q, sections.key) {
-            make(q, &mut layer.gq, &mut layer.inverse_mean_q);
-            make(key, &mut layer.gk, &mut layer.inverse_mean_k);
+        let Layer { pre, gq, gk, inverse_mean_q, inverse_mean_k, .. } = layer;
+        for (section, gates, inverse) in [(sections.q, gq, inverse_mean_q), (sections.key, gk, inverse_mean_k)] {
+            let Some(first) = section else { continue };
+            let (pre, gates, inverse) = (&mut pre[first..], &mut gates[..n * k], &mut inverse[..n * h]);
+            gate::forward(activation, normalize, h, k, pre, sections.total, gates, inverse);
         }
     }
 
