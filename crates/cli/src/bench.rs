@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(long)]
     threads: Option<usize>,
     /// Times each configuration is measured, in turns; the best counts
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Seconds of training steps each time, after one to warm up
     #[arg(long, default_value_t = 6.0)]

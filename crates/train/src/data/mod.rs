@@ -1,0 +1,3 @@
+//! What models are trained on.
+
+pub mod tales;

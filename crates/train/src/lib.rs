@@ -1,0 +1,3 @@
+//! Corpora, for now the embedded one; the training loop arrives here.
+
+pub mod data;
