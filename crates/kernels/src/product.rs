@@ -81,11 +81,6 @@ impl<F: Real> Packed<F> {
         depth * width.next_multiple_of(F::microkernels().tile)
     }
 
-    /// Elements allocated.
-    pub fn capacity(&self) -> usize {
-        self.data.len()
-    }
-
     fn shape(&mut self, depth: usize, width: usize) {
         self.tile = F::microkernels().tile;
         assert!(

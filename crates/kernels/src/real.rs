@@ -44,8 +44,6 @@ pub trait Real:
     fn sqrt(self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
-    /// False for infinities and NaN.
-    fn is_finite(self) -> bool;
     /// True where the sign bit is set, minus zero included.
     fn is_sign_negative(self) -> bool;
     /// `self * b + c`, in one rounding where the instruction set has it.

@@ -97,10 +97,6 @@ impl Real for f32 {
         f32::abs(self)
     }
     #[inline(always)]
-    fn is_finite(self) -> bool {
-        f32::is_finite(self)
-    }
-    #[inline(always)]
     fn is_sign_negative(self) -> bool {
         f32::is_sign_negative(self)
     }

@@ -26,10 +26,6 @@ impl Real for f64 {
         f64::abs(self)
     }
     #[inline(always)]
-    fn is_finite(self) -> bool {
-        f64::is_finite(self)
-    }
-    #[inline(always)]
     fn is_sign_negative(self) -> bool {
         f64::is_sign_negative(self)
     }

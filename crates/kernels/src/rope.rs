@@ -34,22 +34,7 @@ pub fn forward<A: Arch, F: Real>(
     x: &mut [F],
     stride: usize,
 ) {
-    let half = width / 2;
-    for (t, row) in x.chunks_mut(stride).enumerate() {
-        let (cos, sin) = (&cos[t * half..][..half], &sin[t * half..][..half]);
-        for head in row[..heads * width].chunks_exact_mut(width) {
-            let (first, rest) = head.split_at_mut(half);
-            let (second, odd) = rest.split_at_mut(half);
-            for i in 0..half {
-                let (a, b) = (first[i], second[i]);
-                first[i] = scale * (a * cos[i] - b * sin[i]);
-                second[i] = scale * (a * sin[i] + b * cos[i]);
-            }
-            for x in odd {
-                *x *= scale;
-            }
-        }
-    }
+    turn(heads, width, cos, sin, scale, F::ONE, x, stride);
 }
 
 /// dx (as x), turned back in place and multiplied by `scale`
@@ -63,16 +48,22 @@ pub fn backward<A: Arch, F: Real>(
     dx: &mut [F],
     stride: usize,
 ) {
+    turn(heads, width, cos, sin, scale, -F::ONE, dx, stride);
+}
+
+/// Turns forwards (`direction` 1) or backwards (-1).
+#[inline(always)]
+fn turn<F: Real>(heads: usize, width: usize, cos: &[F], sin: &[F], scale: F, direction: F, x: &mut [F], stride: usize) {
     let half = width / 2;
-    for (t, row) in dx.chunks_mut(stride).enumerate() {
+    for (t, row) in x.chunks_mut(stride).enumerate() {
         let (cos, sin) = (&cos[t * half..][..half], &sin[t * half..][..half]);
         for head in row[..heads * width].chunks_exact_mut(width) {
             let (first, rest) = head.split_at_mut(half);
             let (second, odd) = rest.split_at_mut(half);
             for i in 0..half {
-                let (a, b) = (first[i], second[i]);
-                first[i] = scale * (a * cos[i] + b * sin[i]);
-                second[i] = scale * (b * cos[i] - a * sin[i]);
+                let (a, b, sin) = (first[i], second[i], direction * sin[i]);
+                first[i] = scale * (a * cos[i] - b * sin);
+                second[i] = scale * (a * sin + b * cos[i]);
             }
             for x in odd {
                 *x *= scale;

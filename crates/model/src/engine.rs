@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::hooks::NoHooks;
 use crate::layout::Kind;
-use crate::network::{Draw, Network};
+use crate::network::{Draw, Network, Pass};
 use kuramoto_kernels::adamw::{self, AdamW};
 use kuramoto_kernels::{AlignedVec, Real, reduce};
 use rayon::ThreadPool;
@@ -230,9 +230,9 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             for i in (index..batch.sequences()).step_by(count) {
                 let (tokens, targets) = batch.sequence(i);
                 let draw = Draw { rate: network.dropout(), seed, step, sequence: i as u64 };
-                let gradient = &mut lane.gradient;
-                network.forward(parameters, tables, work, tokens, &draw, &mut NoHooks);
-                lane.sums.push(network.backward(parameters, tables, work, tokens, targets, &draw, weight, gradient));
+                let pass = Pass { parameters, tables, tokens, draw };
+                network.forward(&pass, work, &mut NoHooks);
+                lane.sums.push(network.backward(&pass, work, targets, weight, &mut lane.gradient));
             }
         });
         (0..batch.sequences()).map(|i| self.lanes[i % count].sums[i / count]).sum()
@@ -325,7 +325,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             sums.par_iter_mut().with_max_len(1).enumerate().for_each(|(i, sum)| {
                 let work = &mut *own_workspace(workspaces);
                 let (tokens, targets) = batch.sequence(i);
-                network.forward(parameters, tables, work, tokens, &Draw::EVALUATION, &mut NoHooks);
+                network.forward(&Pass { parameters, tables, tokens, draw: Draw::EVALUATION }, work, &mut NoHooks);
                 *sum = network.losses(parameters, work, targets).iter().sum();
             });
         });
@@ -337,7 +337,8 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
         self.network.check(tokens)?;
         self.prepare();
         let work = &mut *own_workspace(&self.workspaces);
-        self.network.forward(&self.parameters, &self.tables, work, tokens, &Draw::EVALUATION, hooks);
+        let pass = Pass { parameters: &self.parameters, tables: &self.tables, tokens, draw: Draw::EVALUATION };
+        self.network.forward(&pass, work, hooks);
         Ok(self.network.logits(&self.parameters, work, tokens.len()))
     }
 

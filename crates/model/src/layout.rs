@@ -5,8 +5,6 @@
 //! one matrix product serves them: `[wq; wk; wf; wv]` of a gate set, `[gate; up]` of a SwiGLU, `[wq; wk; wv]` of
 //! transformer attention.
 
-use std::fmt::Write;
-
 /// What a parameter is, for weight decay and for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -94,14 +92,5 @@ impl Layout {
     /// The parameter of that name.
     pub fn find(&self, name: &str) -> Option<&Tensor> {
         self.tensors.iter().find(|tensor| tensor.name == name)
-    }
-
-    /// A table of names, shapes and offsets.
-    pub fn describe(&self) -> String {
-        let mut text = String::new();
-        for Tensor { name, shape, slot, kind } in &self.tensors {
-            let _ = writeln!(text, "{:>9}  {name:<28} {shape:?} {kind:?}", slot.start);
-        }
-        text
     }
 }

@@ -28,5 +28,5 @@ pub use error::{Error, Result};
 pub use hooks::{Hooks, NoHooks};
 pub use kuramoto::Kuramoto;
 pub use layout::{Kind, Layout, Slot, Tensor};
-pub use network::{Decoder, Draw, Network};
+pub use network::{Decoder, Draw, Network, Pass};
 pub use transformer::Transformer;

@@ -18,6 +18,19 @@ pub struct Draw {
     pub sequence: u64,
 }
 
+/// What a pass over one sequence is given.
+#[derive(Debug)]
+pub struct Pass<'a, F, T> {
+    /// The parameter arena.
+    pub parameters: &'a [F],
+    /// The tables derived from it.
+    pub tables: &'a T,
+    /// The sequence; n is its length.
+    pub tokens: &'a [u8],
+    /// Its random draws.
+    pub draw: Draw,
+}
+
 /// What a dropout mask is for; part of its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
@@ -77,29 +90,18 @@ pub trait Network<F: Real>: Send + Sync {
     /// Derives the tables from the parameters.
     fn prepare(&self, parameters: &[F], tables: &mut Self::Tables);
     /// Runs one sequence up to its logits, left in the workspace.
-    fn forward(
-        &self,
-        parameters: &[F],
-        tables: &Self::Tables,
-        work: &mut Self::Workspace,
-        tokens: &[u8],
-        draw: &Draw,
-        hooks: &mut impl Hooks<F>,
-    );
+    fn forward(&self, pass: &Pass<'_, F, Self::Tables>, work: &mut Self::Workspace, hooks: &mut impl Hooks<F>);
     /// The logits (n x vocab) of the last forward pass.
     fn logits(&self, parameters: &[F], work: &Self::Workspace, n: usize) -> Vec<F>;
     /// Losses in nats (n) of the last forward pass; uses up its logits.
     fn losses<'w>(&self, parameters: &[F], work: &'w mut Self::Workspace, targets: &[u8]) -> &'w [f64];
-    /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the last forward pass, whose
-    /// tokens and draw must be given again.
+    /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the forward pass of the same
+    /// `pass`.
     fn backward(
         &self,
-        parameters: &[F],
-        tables: &Self::Tables,
+        pass: &Pass<'_, F, Self::Tables>,
         work: &mut Self::Workspace,
-        tokens: &[u8],
         targets: &[u8],
-        draw: &Draw,
         weight: f64,
         gradient: &mut [F],
     ) -> f64;

@@ -3,9 +3,9 @@
 use super::forward::radius;
 use super::slots::{FeedForwardSlots, LayerSlots, ReadoutSlots};
 use super::workspace::{Layer, Scratch};
-use super::{Kuramoto, Tables, Workspace};
+use super::{Kuramoto, Pass, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
-use crate::network::{Draw, Purpose};
+use crate::network::Purpose;
 use kuramoto_kernels::frame::{self, Frame};
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{
@@ -15,23 +15,21 @@ use kuramoto_kernels::{
 impl Kuramoto {
     pub(super) fn run_backward<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         work: &mut Workspace<F>,
-        tokens: &[u8],
         targets: &[u8],
-        draw: &Draw,
         weight: f64,
         gradient: &mut [F],
     ) {
+        let Pass { parameters, tokens, draw, .. } = *pass;
         let (n, k) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, losses } = work;
-        self.readout_backward(parameters, tables, n, targets, weight, losses, logits, scratch, packed, gradient);
+        self.readout_backward(pass, targets, weight, losses, logits, scratch, packed, gradient);
         for index in (0..self.config.layers).rev() {
             let (layer, slots) = (&mut layers[index], &self.slots.layers[index]);
-            self.phasors(parameters, tables, index, 0, n, layer, scratch);
+            self.phasors(pass, index, 0, layer, scratch);
             let layer = &*layer;
-            self.feed_forward_backward(parameters, tables, index, n, draw, layer, scratch, packed, gradient);
+            self.feed_forward_backward(pass, index, layer, scratch, packed, gradient);
             let dropout = draw.dropout(Purpose::FirstIncrement, index);
             let r1 = radius(parameters, slots.log_r1);
             let (dtheta, du) = (&scratch.dtheta[..n * k], &mut scratch.dx);
@@ -39,9 +37,9 @@ impl Kuramoto {
             if let Some(at) = slots.log_r1 {
                 gradient[at] += F::from_f64(dlog_r1);
             }
-            self.attend_backward(index, n, draw, layer, scratch, packed);
-            self.phasors_backward(parameters, tables, index, n, layer, scratch, gradient);
-            self.map_backward(tables, index, tokens, layer, scratch, packed, gradient);
+            self.attend_backward(pass, index, layer, scratch, packed);
+            self.phasors_backward(pass, index, layer, scratch, gradient);
+            self.map_backward(pass, index, layer, scratch, packed, gradient);
             lift::backward(k, &layer.psi[..n * 2 * k], &scratch.dpsi[..n * 2 * k], &mut scratch.dtheta);
         }
         linear::scatter(k, &scratch.dtheta[..n * k], tokens, self.slots.emb.of_mut(gradient));
@@ -50,9 +48,7 @@ impl Kuramoto {
     /// logits -> losses, dtheta
     fn readout_backward<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        n: usize,
+        pass: &Pass<'_, F>,
         targets: &[u8],
         weight: f64,
         losses: &mut [f64],
@@ -61,7 +57,8 @@ impl Kuramoto {
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
-        let (vocab, k) = (self.config.vocab, self.config.width);
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let (n, vocab, k) = (tokens.len(), self.config.vocab, self.config.width);
         let (scale, weight) = (self.logit_scale(parameters), F::from_f64(weight));
         let raw = &mut logits[..n * vocab];
         let dscale = readout::forward_backward(vocab, scale, weight, targets, raw, losses, &mut scratch.spare);
@@ -87,17 +84,15 @@ impl Kuramoto {
     /// dtheta of the layer's output -> dtheta of its middle
     fn feed_forward_backward<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
-        draw: &Draw,
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
-        let (k, slots) = (self.config.width, &self.slots.layers[index]);
+        let Pass { parameters, tables, tokens, draw } = *pass;
+        let (n, k, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
         let Some(set) = slots.feed_forward else { return };
         let dropout = draw.dropout(Purpose::SecondIncrement, index);
         let Scratch { dx: dy, dtheta, hidden, dhidden, dwide, .. } = scratch;
@@ -134,18 +129,18 @@ impl Kuramoto {
     /// du (in `dx`) -> dq, dkey, dpsi (written: what values received), the value and frame sections of dpre, dtheta
     fn attend_backward<F: Real>(
         &self,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
-        draw: &Draw,
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
     ) {
+        let n = pass.tokens.len();
         let (k, heads, sections) = (self.config.width, self.heads(), self.slots.sections);
         let (kh, width, row, m) = (heads.kh(), heads.width(), heads.row(), sections.total);
         let stride = self.attention_stride();
         let attention = Head { n, stride };
-        let dropout = draw.dropout(Purpose::Attention, index);
+        let dropout = pass.draw.dropout(Purpose::Attention, index);
         if self.circular() {
             let Scratch { dx: du, dg, dtheta, dpre, dgq, ones, .. } = scratch;
             // Without a value gate its gradient goes to a buffer that is overwritten later.
@@ -222,14 +217,14 @@ impl Kuramoto {
     /// dq, dkey -> dtheta, domega, dtau, the gate sections of dpre (written)
     fn phasors_backward<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         gradient: &mut [F],
     ) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let n = tokens.len();
         let (k, h, heads, sections) = (self.config.width, self.config.heads, self.heads(), self.slots.sections);
         let m = sections.total;
         let c = self.score_scale(parameters);
@@ -299,14 +294,14 @@ impl Kuramoto {
     /// dpre -> dpsi and the gate maps; in layer 0, the table by byte
     fn map_backward<F: Real>(
         &self,
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        tokens: &[u8],
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
+        let Pass { tables, tokens, .. } = *pass;
         let (n, k, m) = (tokens.len(), self.config.width, self.slots.sections.total);
         let dpre = &scratch.dpre[..n * m];
         if index == 0 {

@@ -1,7 +1,7 @@
 //! Cached decoding: each token leaves its key phasors and its values behind, layer by layer.
 
 use super::workspace::{Layer, Scratch, Sizes};
-use super::{Kuramoto, Tables};
+use super::{Kuramoto, Pass, Tables};
 use crate::error::{Error, Result};
 use crate::hooks::NoHooks;
 use crate::network::{Decoder, Draw, Network};
@@ -104,26 +104,26 @@ impl<F: Real> Decoder<F> for KuramotoDecoder<F> {
         if self.len == self.model.context {
             return Err(Error::TooLong { length: self.len + 1, context: self.model.context });
         }
-        let k = self.model.config.width;
-        linear::gather(k, self.model.slots.emb.of(&self.parameters), &[token], &mut self.scratch.theta);
+        let (k, tokens) = (self.model.config.width, &[token]);
+        linear::gather(k, self.model.slots.emb.of(&self.parameters), tokens, &mut self.scratch.theta);
         for index in 0..self.model.config.layers {
-            let model = &self.model;
+            let KuramotoDecoder { model, parameters, tables, layer, scratch, .. } = self;
+            let pass = Pass { parameters, tables, tokens, draw: Draw::EVALUATION };
             if index == 0 {
-                linear::gather(2 * k, &self.tables.emb_psi, &[token], &mut self.layer.psi);
-                linear::gather(model.slots.sections.total, &self.tables.emb_pre, &[token], &mut self.layer.pre);
+                linear::gather(2 * k, &tables.emb_psi, tokens, &mut layer.psi);
+                linear::gather(model.slots.sections.total, &tables.emb_pre, tokens, &mut layer.pre);
             } else {
-                let slots = &model.slots.layers[index];
-                model.lift_and_map(&self.parameters, &self.tables, slots, 1, &self.scratch.theta, &mut self.layer);
+                model.lift_and_map(&pass, index, &scratch.theta, layer);
             }
-            let (layer, scratch) = (&mut self.layer, &mut self.scratch);
             model.gates(1, layer);
-            model.phasors(&self.parameters, &self.tables, index, self.len, 1, layer, scratch);
+            model.phasors(&pass, index, self.len, layer, scratch);
             self.attend(index);
-            let (layer, scratch) = (&mut self.layer, &mut self.scratch);
-            let draw = &Draw::EVALUATION;
-            self.model.step(&self.parameters, &self.tables, index, 1, draw, layer, scratch, &mut NoHooks);
+            let KuramotoDecoder { model, parameters, tables, layer, scratch, .. } = self;
+            let pass = Pass { parameters, tables, tokens, draw: Draw::EVALUATION };
+            model.step(&pass, index, layer, scratch, &mut NoHooks);
         }
-        self.model.read_out(&self.parameters, &self.tables, 1, &mut self.scratch, &mut self.logits);
+        let KuramotoDecoder { model, parameters, tables, scratch, logits, .. } = self;
+        model.read_out(&Pass { parameters, tables, tokens, draw: Draw::EVALUATION }, scratch, logits);
         let scale = self.model.logit_scale(&self.parameters);
         self.logits.iter_mut().for_each(|x| *x *= scale);
         self.len += 1;

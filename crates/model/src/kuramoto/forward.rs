@@ -1,63 +1,54 @@
 //! One sequence, from tokens to raw logits.
 
-use super::slots::{FeedForwardSlots, LayerSlots, ReadoutSlots};
+use super::slots::{FeedForwardSlots, ReadoutSlots};
 use super::workspace::{Layer, Scratch};
-use super::{Kuramoto, Tables, Workspace};
+use super::{Kuramoto, Pass, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
 use crate::hooks::Hooks;
-use crate::network::{Draw, Purpose};
+use crate::network::Purpose;
 use kuramoto_kernels::frame::Frame;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent};
 
 impl Kuramoto {
-    pub(super) fn run_forward<F: Real>(
-        &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        work: &mut Workspace<F>,
-        tokens: &[u8],
-        draw: &Draw,
-        hooks: &mut impl Hooks<F>,
-    ) {
+    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut impl Hooks<F>) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, k) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, .. } = work;
         linear::gather(k, self.slots.emb.of(parameters), tokens, &mut scratch.theta[..n * k]);
         hooks.state(0, &mut scratch.theta[..n * k]);
-        for (index, (layer, slots)) in layers.iter_mut().zip(&self.slots.layers).enumerate() {
+        for (index, layer) in layers.iter_mut().enumerate() {
             if index == 0 {
                 linear::gather(2 * k, &tables.emb_psi, tokens, &mut layer.psi[..n * 2 * k]);
                 let m = self.slots.sections.total;
                 linear::gather(m, &tables.emb_pre, tokens, &mut layer.pre[..n * m]);
             } else {
-                self.lift_and_map(parameters, tables, slots, n, &scratch.theta, layer);
+                self.lift_and_map(pass, index, &scratch.theta, layer);
             }
             self.gates(n, layer);
-            self.phasors(parameters, tables, index, 0, n, layer, scratch);
-            self.attend(index, n, draw, layer, scratch, packed, hooks);
-            self.step(parameters, tables, index, n, draw, layer, scratch, hooks);
+            self.phasors(pass, index, 0, layer, scratch);
+            self.attend(pass, index, layer, scratch, packed, hooks);
+            self.step(pass, index, layer, scratch, hooks);
         }
-        self.read_out(parameters, tables, n, scratch, logits);
+        self.read_out(pass, scratch, logits);
     }
 
     /// theta, u -> mid, theta: the layer's two bounded increments
     pub(super) fn step<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
-        draw: &Draw,
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
         hooks: &mut impl Hooks<F>,
     ) {
-        let (k, slots) = (self.config.width, &self.slots.layers[index]);
+        let Pass { parameters, tokens, draw, .. } = *pass;
+        let (n, k, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
         let dropout = draw.dropout(Purpose::FirstIncrement, index);
         let (theta, mid) = (&scratch.theta[..n * k], &mut layer.mid[..n * k]);
         bound::forward(k, theta, &layer.u, radius(parameters, slots.log_r1), &dropout, &mut layer.rms1, mid);
         hooks.middle(index, mid);
-        self.feed_forward(parameters, tables, slots, n, layer, scratch);
+        self.feed_forward(pass, index, layer, scratch);
         let (mid, theta) = (&layer.mid[..n * k], &mut scratch.theta[..n * k]);
         if slots.feed_forward.is_some() {
             let dropout = draw.dropout(Purpose::SecondIncrement, index);
@@ -69,14 +60,9 @@ impl Kuramoto {
     }
 
     /// theta -> raw logits
-    pub(super) fn read_out<F: Real>(
-        &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        n: usize,
-        scratch: &mut Scratch<F>,
-        logits: &mut [F],
-    ) {
+    pub(super) fn read_out<F: Real>(&self, pass: &Pass<'_, F>, scratch: &mut Scratch<F>, logits: &mut [F]) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let n = tokens.len();
         let (vocab, k) = (self.config.vocab, self.config.width);
         lift::forward(k, &scratch.theta[..n * k], &mut scratch.psi);
         let linear_readout = match self.slots.readout {
@@ -91,15 +77,9 @@ impl Kuramoto {
     }
 
     /// theta -> psi, pre
-    pub(super) fn lift_and_map<F: Real>(
-        &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        slots: &LayerSlots,
-        n: usize,
-        theta: &[F],
-        layer: &mut Layer<F>,
-    ) {
+    pub(super) fn lift_and_map<F: Real>(&self, pass: &Pass<'_, F>, index: usize, theta: &[F], layer: &mut Layer<F>) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let (n, slots) = (tokens.len(), &self.slots.layers[index]);
         let (k, m) = (self.config.width, self.slots.sections.total);
         lift::forward(k, &theta[..n * k], &mut layer.psi);
         linear::fill_bias(self.slots.gates[slots.gates].bias.of(parameters), &mut layer.pre[..n * m]);
@@ -122,20 +102,19 @@ impl Kuramoto {
     /// psi, gq, gk of positions `first..first + n` -> q, key; with a transport frame, also its contractions
     pub(super) fn phasors<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
         first: usize,
-        n: usize,
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
     ) {
+        let n = pass.tokens.len();
         let (k, heads) = (self.config.width, self.heads());
         let Scratch { q, key, ones, .. } = scratch;
         let (gq, gk) = self.gates_or(ones, layer);
-        let (cos, sin) = tables.drift(index);
+        let (cos, sin) = pass.tables.drift(index);
         let (cos, sin) = (&cos[first * k..], &sin[first * k..]);
-        let c = self.score_scale(parameters);
+        let c = self.score_scale(pass.parameters);
         let (q, key) = (&mut q[..n * heads.row()], &mut key[..n * heads.row()]);
         drift::forward(heads, &layer.psi, gq, gk, cos, sin, c, q, key);
         if let Some(first) = self.slots.sections.frame {
@@ -173,19 +152,19 @@ impl Kuramoto {
     /// q, key, values -> a, u
     fn attend<F: Real>(
         &self,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
-        draw: &Draw,
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
         hooks: &mut impl Hooks<F>,
     ) {
+        let n = pass.tokens.len();
         let (k, heads, sections) = (self.config.width, self.heads(), self.slots.sections);
         let (kh, width, row, m) = (heads.kh(), heads.width(), heads.row(), sections.total);
         let stride = self.attention_stride();
         let attention = Head { n, stride };
-        let dropout = draw.dropout(Purpose::Attention, index);
+        let dropout = pass.draw.dropout(Purpose::Attention, index);
         for head in 0..heads.heads {
             let a = &mut layer.a[head * self.context * stride..][..self.context * stride];
             let q = Columns::new(&scratch.q, row, head * width, width);
@@ -253,16 +232,10 @@ impl Kuramoto {
     }
 
     /// mid -> y
-    fn feed_forward<F: Real>(
-        &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        slots: &LayerSlots,
-        n: usize,
-        layer: &mut Layer<F>,
-        scratch: &mut Scratch<F>,
-    ) {
-        let Some(set) = slots.feed_forward else { return };
+    fn feed_forward<F: Real>(&self, pass: &Pass<'_, F>, index: usize, layer: &mut Layer<F>, scratch: &mut Scratch<F>) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let n = tokens.len();
+        let Some(set) = self.slots.layers[index].feed_forward else { return };
         let (k, packed) = (self.config.width, &tables.feed_forward[set]);
         let mid = View::rows(&layer.mid, k);
         let (bias, input, map) = match (self.slots.feed_forward[set], &packed.down) {

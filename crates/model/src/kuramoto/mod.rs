@@ -42,11 +42,14 @@ use crate::error::Result;
 use crate::hooks::Hooks;
 use crate::init::{self, Start};
 use crate::layout::{Kind, Layout};
-use crate::network::{Draw, Network};
+use crate::network::{self, Network};
 use kuramoto_kernels::drift::Heads;
 use kuramoto_kernels::gate::Activation;
 use kuramoto_kernels::{Real, readout};
 use slots::Slots;
+
+/// What a pass of this model is given.
+type Pass<'a, F> = network::Pass<'a, F, Tables<F>>;
 
 /// The model for one configuration and planned context.
 #[derive(Clone, Debug)]
@@ -198,16 +201,8 @@ impl<F: Real> Network<F> for Kuramoto {
         self.derive_tables(parameters, tables);
     }
 
-    fn forward(
-        &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        work: &mut Workspace<F>,
-        tokens: &[u8],
-        draw: &Draw,
-        hooks: &mut impl Hooks<F>,
-    ) {
-        self.run_forward(parameters, tables, work, tokens, draw, hooks);
+    fn forward(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut impl Hooks<F>) {
+        self.run_forward(pass, work, hooks);
     }
 
     fn logits(&self, parameters: &[F], work: &Workspace<F>, n: usize) -> Vec<F> {
@@ -223,17 +218,14 @@ impl<F: Real> Network<F> for Kuramoto {
 
     fn backward(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         work: &mut Workspace<F>,
-        tokens: &[u8],
         targets: &[u8],
-        draw: &Draw,
         weight: f64,
         gradient: &mut [F],
     ) -> f64 {
-        self.run_backward(parameters, tables, work, tokens, targets, draw, weight, gradient);
-        work.losses[..tokens.len()].iter().sum()
+        self.run_backward(pass, work, targets, weight, gradient);
+        work.losses[..targets.len()].iter().sum()
     }
 
     fn finish(&self, _parameters: &[F], tables: &mut Tables<F>, gradient: &mut [F]) {

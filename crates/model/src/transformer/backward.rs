@@ -1,24 +1,22 @@
 //! One sequence, from its loss back to every parameter.
 
 use super::workspace::{Layer, Scratch};
-use super::{Tables, Transformer, Workspace};
+use super::{Pass, Transformer, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
-use crate::network::{Draw, Purpose};
+use crate::network::Purpose;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, layer_norm, linear, readout, rope, swiglu};
 
 impl Transformer {
     pub(super) fn run_backward<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         work: &mut Workspace<F>,
-        tokens: &[u8],
         targets: &[u8],
-        draw: &Draw,
         weight: f64,
         gradient: &mut [F],
     ) {
+        let Pass { tables, tokens, .. } = *pass;
         let (n, d, vocab) = (tokens.len(), self.config.width, self.config.vocab);
         let Workspace { layers, scratch, logits, packed, losses } = work;
         let dlogits = &mut logits[..n * vocab];
@@ -34,9 +32,9 @@ impl Transformer {
         layer_norm::backward(d, normal, &scratch.inverse_sd, dnormal, &mut scratch.dx);
         for index in (0..self.config.layers).rev() {
             let layer = &layers[index];
-            self.feed_forward_backward(parameters, tables, index, n, draw, layer, scratch, packed, gradient);
-            self.attend_backward(tables, index, n, draw, layer, scratch, packed, gradient);
-            self.map_backward(parameters, tables, index, tokens, layer, scratch, packed, gradient);
+            self.feed_forward_backward(pass, index, layer, scratch, packed, gradient);
+            self.attend_backward(pass, index, layer, scratch, packed, gradient);
+            self.map_backward(pass, index, layer, scratch, packed, gradient);
         }
         linear::scatter(d, &scratch.dx[..n * d], tokens, self.slots.emb.of_mut(gradient));
     }
@@ -44,16 +42,15 @@ impl Transformer {
     /// dx of the layer's output -> dx of its middle
     fn feed_forward_backward<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
-        draw: &Draw,
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
+        let Pass { parameters, tables, tokens, draw } = *pass;
+        let n = tokens.len();
         let (d, slots, maps) = (self.config.width, &self.slots.layers[index], &tables.layers[index]);
         let Scratch { y, z, hidden, dhidden, dwide, dx, dz, dy, .. } = scratch;
         let (dx, dy, dz) = (&mut dx[..n * d], &mut dy[..n * d], &mut dz[..n * d]);
@@ -80,15 +77,15 @@ impl Transformer {
     /// dx -> dqkv before RoPE, dwo
     fn attend_backward<F: Real>(
         &self,
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
-        draw: &Draw,
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
+        let Pass { tables, tokens, draw, .. } = *pass;
+        let n = tokens.len();
         let (d, h, width, stride) = (self.config.width, self.config.heads, self.head_width(), self.attention_stride());
         let slots = &self.slots.layers[index];
         let Scratch { z, coupled, dx, dz, dy: do_, dqkv, da, .. } = scratch;
@@ -125,15 +122,14 @@ impl Transformer {
     /// dqkv -> dx of the layer's input; in layer 0, the table by byte
     fn map_backward<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        tokens: &[u8],
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, d, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
         let Scratch { y, dx, dy, dqkv, .. } = scratch;
         let dqkv = &dqkv[..n * 3 * d];

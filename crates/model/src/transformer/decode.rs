@@ -1,7 +1,7 @@
 //! Cached decoding: each token leaves its keys and values behind, layer by layer.
 
 use super::workspace::{Layer, Scratch, Sizes};
-use super::{Tables, Transformer};
+use super::{Pass, Tables, Transformer};
 use crate::error::{Error, Result};
 use crate::hooks::NoHooks;
 use crate::network::{Decoder, Draw, Network};
@@ -64,22 +64,24 @@ impl<F: Real> Decoder<F> for TransformerDecoder<F> {
         if self.len == self.model.context {
             return Err(Error::TooLong { length: self.len + 1, context: self.model.context });
         }
-        let d = self.model.config.width;
-        linear::gather(d, self.model.slots.emb.of(&self.parameters), &[token], &mut self.scratch.x);
+        let (d, tokens) = (self.model.config.width, &[token]);
+        linear::gather(d, self.model.slots.emb.of(&self.parameters), tokens, &mut self.scratch.x);
         for index in 0..self.model.config.layers {
-            let (layer, scratch) = (&mut self.layer, &mut self.scratch);
+            let TransformerDecoder { model, parameters, tables, layer, scratch, .. } = self;
+            let pass = Pass { parameters, tables, tokens, draw: Draw::EVALUATION };
             if index == 0 {
-                linear::gather(3 * d, &self.tables.emb_qkv, &[token], &mut layer.qkv);
+                linear::gather(3 * d, &tables.emb_qkv, tokens, &mut layer.qkv);
             } else {
-                self.model.normalize_and_map(&self.parameters, &self.tables, index, 1, layer, scratch);
+                model.normalize_and_map(&pass, index, layer, scratch);
             }
-            self.model.turn(&self.tables, self.len, &mut layer.qkv);
+            model.turn(tables, self.len, &mut layer.qkv);
             self.attend(index);
-            let (layer, scratch) = (&mut self.layer, &mut self.scratch);
-            let draw = &Draw::EVALUATION;
-            self.model.step(&self.parameters, &self.tables, index, 1, draw, layer, scratch, &mut NoHooks);
+            let TransformerDecoder { model, parameters, tables, layer, scratch, .. } = self;
+            let pass = Pass { parameters, tables, tokens, draw: Draw::EVALUATION };
+            model.step(&pass, index, layer, scratch, &mut NoHooks);
         }
-        self.model.read_out(&self.parameters, &self.tables, 1, &mut self.scratch, &mut self.logits);
+        let TransformerDecoder { model, parameters, tables, scratch, logits, .. } = self;
+        model.read_out(&Pass { parameters, tables, tokens, draw: Draw::EVALUATION }, scratch, logits);
         self.len += 1;
         Ok(&self.logits)
     }

@@ -1,23 +1,16 @@
 //! One sequence, from tokens to logits.
 
 use super::workspace::{Layer, Scratch};
-use super::{Tables, Transformer, Workspace};
+use super::{Pass, Tables, Transformer, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
 use crate::hooks::Hooks;
-use crate::network::{Draw, Purpose};
+use crate::network::Purpose;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, layer_norm, linear, rope, swiglu};
 
 impl Transformer {
-    pub(super) fn run_forward<F: Real>(
-        &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        work: &mut Workspace<F>,
-        tokens: &[u8],
-        draw: &Draw,
-        hooks: &mut impl Hooks<F>,
-    ) {
+    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut impl Hooks<F>) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, d) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, .. } = work;
         linear::gather(d, self.slots.emb.of(parameters), tokens, &mut scratch.x[..n * d]);
@@ -26,25 +19,25 @@ impl Transformer {
             if index == 0 {
                 linear::gather(3 * d, &tables.emb_qkv, tokens, &mut layer.qkv[..n * 3 * d]);
             } else {
-                self.normalize_and_map(parameters, tables, index, n, layer, scratch);
+                self.normalize_and_map(pass, index, layer, scratch);
             }
             self.turn(tables, 0, &mut layer.qkv[..n * 3 * d]);
-            self.attend(index, n, draw, layer, scratch, packed, hooks);
-            self.step(parameters, tables, index, n, draw, layer, scratch, hooks);
+            self.attend(pass, index, layer, scratch, packed, hooks);
+            self.step(pass, index, layer, scratch, hooks);
         }
-        self.read_out(parameters, tables, n, scratch, logits);
+        self.read_out(pass, scratch, logits);
     }
 
     /// x -> qkv before RoPE
     pub(super) fn normalize_and_map<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
     ) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let n = tokens.len();
         let (d, slots) = (self.config.width, &self.slots.layers[index]);
         layer_norm::forward(d, &scratch.x[..n * d], &mut layer.normal1, &mut layer.inverse_sd1);
         let [weight, bias] = slots.ln1.map(|slot| slot.of(parameters));
@@ -65,17 +58,17 @@ impl Transformer {
     /// qkv -> a, o
     fn attend<F: Real>(
         &self,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
-        draw: &Draw,
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
         hooks: &mut impl Hooks<F>,
     ) {
+        let n = pass.tokens.len();
         let (d, width, stride) = (self.config.width, self.head_width(), self.attention_stride());
         let attention = Head { n, stride };
-        let dropout = draw.dropout(Purpose::Attention, index);
+        let dropout = pass.draw.dropout(Purpose::Attention, index);
         for head in 0..self.config.heads {
             let a = &mut layer.a[head * self.context * stride..][..self.context * stride];
             let part = |part: usize| Columns::new(&layer.qkv, 3 * d, part * d + head * width, width);
@@ -94,15 +87,14 @@ impl Transformer {
     /// x, o -> x: the layer's two increments
     pub(super) fn step<F: Real>(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         index: usize,
-        n: usize,
-        draw: &Draw,
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
         hooks: &mut impl Hooks<F>,
     ) {
+        let Pass { parameters, tables, tokens, draw } = *pass;
+        let n = tokens.len();
         let (d, slots, maps) = (self.config.width, &self.slots.layers[index], &tables.layers[index]);
         let Scratch { x, y, z, hidden, .. } = scratch;
         product(z, d, n, View::rows(&layer.o, d), &maps.wo.forward, false, Causal::Full);
@@ -124,14 +116,9 @@ impl Transformer {
     }
 
     /// x -> logits
-    pub(super) fn read_out<F: Real>(
-        &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        n: usize,
-        scratch: &mut Scratch<F>,
-        logits: &mut [F],
-    ) {
+    pub(super) fn read_out<F: Real>(&self, pass: &Pass<'_, F>, scratch: &mut Scratch<F>, logits: &mut [F]) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let n = tokens.len();
         let (d, vocab) = (self.config.width, self.config.vocab);
         layer_norm::forward(d, &scratch.x[..n * d], &mut scratch.normal, &mut scratch.inverse_sd);
         linear::fill_bias(self.slots.head_bias.of(parameters), &mut logits[..n * vocab]);

@@ -28,7 +28,7 @@ use crate::hooks::Hooks;
 use crate::init::{self, Start};
 use crate::kuramoto::attention_stride;
 use crate::layout::{Kind, Layout, Slot};
-use crate::network::{Draw, Network};
+use crate::network::{self, Network};
 use kuramoto_kernels::{Real, readout};
 
 /// Where a layer's parameters lie.
@@ -55,6 +55,9 @@ struct Slots {
     /// In a lane's gradient, after the parameters: layer 0's table of queries, keys and values (V x 3d).
     table_qkv: Slot,
 }
+
+/// What a pass of this model is given.
+type Pass<'a, F> = network::Pass<'a, F, Tables<F>>;
 
 /// The model for one configuration and planned context.
 #[derive(Clone, Debug)]
@@ -184,16 +187,8 @@ impl<F: Real> Network<F> for Transformer {
         self.derive_tables(parameters, tables);
     }
 
-    fn forward(
-        &self,
-        parameters: &[F],
-        tables: &Tables<F>,
-        work: &mut Workspace<F>,
-        tokens: &[u8],
-        draw: &Draw,
-        hooks: &mut impl Hooks<F>,
-    ) {
-        self.run_forward(parameters, tables, work, tokens, draw, hooks);
+    fn forward(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut impl Hooks<F>) {
+        self.run_forward(pass, work, hooks);
     }
 
     fn logits(&self, _parameters: &[F], work: &Workspace<F>, n: usize) -> Vec<F> {
@@ -208,17 +203,14 @@ impl<F: Real> Network<F> for Transformer {
 
     fn backward(
         &self,
-        parameters: &[F],
-        tables: &Tables<F>,
+        pass: &Pass<'_, F>,
         work: &mut Workspace<F>,
-        tokens: &[u8],
         targets: &[u8],
-        draw: &Draw,
         weight: f64,
         gradient: &mut [F],
     ) -> f64 {
-        self.run_backward(parameters, tables, work, tokens, targets, draw, weight, gradient);
-        work.losses[..tokens.len()].iter().sum()
+        self.run_backward(pass, work, targets, weight, gradient);
+        work.losses[..targets.len()].iter().sum()
     }
 
     fn finish(&self, parameters: &[F], tables: &mut Tables<F>, gradient: &mut [F]) {
