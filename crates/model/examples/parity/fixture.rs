@@ -42,8 +42,11 @@ pub struct Errors {
 }
 
 impl Errors {
-    pub fn take(&mut self, tensor: &str, got: &[f64], expected: &[f64]) {
-        assert_eq!(got.len(), expected.len(), "{tensor}: shapes differ");
+    pub fn take(&mut self, tensor: &str, got: &[f64], expected: &[f64]) -> Result<(), String> {
+        if got.len() != expected.len() {
+            let (got, expected) = (got.len(), expected.len());
+            return Err(format!("{tensor} has {expected} values where this configuration has {got}"));
+        }
         let norms = self.norms.entry(tensor.split('.').next().unwrap_or_default().to_string()).or_default();
         let (mut size, mut worst) = (0.0f64, 0.0f64);
         for (a, b) in got.iter().zip(expected) {
@@ -57,6 +60,7 @@ impl Errors {
         if error > self.worst.error {
             self.worst = Worst { error, tensor: tensor.to_string() };
         }
+        Ok(())
     }
 
     /// The largest norm of a difference relative to the norm of what was expected: what rounding does to a whole
@@ -114,7 +118,12 @@ impl Fixture {
         let (tokens, targets) = (bytes_of("tokens")?, bytes_of("targets")?);
         let size = |key: &str| json[key].as_u64().map(|x| x as usize).ok_or(format!("{key} is missing in {name}.json"));
         let model = read_config(&json).map_err(|e| format!("{}: {e}", json_path.display()))?;
-        Ok(Fixture { model, batch: size("B")?, length: size("T")?, tokens, targets, tensors })
+        let (batch, length) = (size("B")?, size("T")?);
+        if length == 0 || tokens.len() != batch * length || targets.len() != tokens.len() {
+            let (tokens, targets) = (tokens.len(), targets.len());
+            return Err(format!("{name}: {tokens} tokens and {targets} targets are not B = {batch} by T = {length}"));
+        }
+        Ok(Fixture { model, batch, length, tokens, targets, tensors })
     }
 
     /// Runs the engine in `F` and compares everything the fixture holds.
@@ -145,14 +154,14 @@ impl Fixture {
         for (name, values) in
             [(state, &seen.states), (middle, &seen.middles), ("attn", &seen.attention), ("logits", &seen.logits)]
         {
-            errors.take(name, values, self.tensor(name)?);
+            errors.take(name, values, self.tensor(name)?)?;
         }
         let batch = Batch { tokens: &self.tokens, targets: &self.targets, length: self.length };
         let loss = engine.gradient(&batch, 0, 0).map_err(|e| e.to_string())?;
-        errors.take("loss", &[loss], self.tensor("loss")?);
+        errors.take("loss", &[loss], self.tensor("loss")?)?;
         for tensor in engine.network().layout().tensors() {
             let name = format!("grad.{}", tensor.name);
-            errors.take(&name, &floats(tensor.slot.of(engine.last_gradient())), self.tensor(&name)?);
+            errors.take(&name, &floats(tensor.slot.of(engine.last_gradient())), self.tensor(&name)?)?;
         }
         // AdamW divides by the gradient's own size: in f32 it would turn rounding into steps.
         if self.tensors.contains_key("losses8") && size_of::<F>() == 8 {
@@ -173,11 +182,11 @@ impl Fixture {
             norms.push(engine.gradient_norm());
             engine.update(&Update { learning_rate: 1e-2, step, ..Update::default() }, norms[norms.len() - 1]);
         }
-        errors.take("losses8", &losses, self.tensor("losses8")?);
-        errors.take("norms8", &norms, self.tensor("norms8")?);
+        errors.take("losses8", &losses, self.tensor("losses8")?)?;
+        errors.take("norms8", &norms, self.tensor("norms8")?)?;
         for tensor in engine.network().layout().tensors() {
             let name = format!("after8.{}", tensor.name);
-            errors.take(&name, &floats(tensor.slot.of(engine.parameters())), self.tensor(&name)?);
+            errors.take(&name, &floats(tensor.slot.of(engine.parameters())), self.tensor(&name)?)?;
         }
         Ok(())
     }
@@ -227,29 +236,29 @@ impl Fixture {
     }
 
     /// Worst norm error of a naive f32 evaluation; none if it would take too long.
-    pub fn naive_f32_error(&self) -> Option<f64> {
+    pub fn naive_f32_error(&self) -> Result<Option<f64>, String> {
         let is_parameter = |(name, _): &(&String, &Vec<f64>)| name.starts_with("param.");
         let parameters: usize = self.tensors.iter().filter(is_parameter).map(|(_, values)| values.len()).sum();
         if parameters * self.tokens.len() > 5_000_000 {
-            return None;
+            return Ok(None);
         }
         // Rounding depends on the order of sums; two orders make a yardstick that luck does not shorten.
-        let orders = [naive::Order::First, naive::Order::Last];
-        let errors = orders.map(|order| self.naive_errors::<f32>(order).worst_norm().error);
-        Some(errors[0].max(errors[1]))
+        let first = self.naive_errors::<f32>(naive::Order::First)?.worst_norm();
+        let last = self.naive_errors::<f32>(naive::Order::Last)?.worst_norm();
+        Ok(Some(first.error.max(last.error)))
     }
 
     /// Errors of the naive evaluation.
-    pub fn naive_errors<F: Real>(&self, order: naive::Order) -> Errors {
+    pub fn naive_errors<F: Real>(&self, order: naive::Order) -> Result<Errors, String> {
         let mut errors = Errors::default();
         let result = naive::evaluate::<F>(self, order);
-        errors.take("loss", &[result.loss], &self.tensors["loss"]);
-        errors.take("logits", &result.logits, &self.tensors["logits"]);
+        errors.take("loss", &[result.loss], self.tensor("loss")?)?;
+        errors.take("logits", &result.logits, self.tensor("logits")?)?;
         for (name, gradient) in &result.gradients {
             let name = format!("grad.{name}");
-            errors.take(&name, gradient, &self.tensors[&name]);
+            errors.take(&name, gradient, self.tensor(&name)?)?;
         }
-        errors
+        Ok(errors)
     }
 }
 

@@ -45,7 +45,7 @@ fn run(folder: &Path) -> Result<bool, String> {
         let fixture = Fixture::read(folder, &name)?;
         let exact = fixture.compare::<f64>()?.worst;
         let single = fixture.compare::<f32>()?.worst_norm();
-        let allowed = fixture.naive_f32_error().map_or(F32_TOLERANCE, fixture::allowed_f32);
+        let allowed = fixture.naive_f32_error()?.map_or(F32_TOLERANCE, fixture::allowed_f32);
         let good = exact.error <= F64_TOLERANCE && single.error <= allowed;
         all_good &= good;
         println!(
