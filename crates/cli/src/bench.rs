@@ -7,7 +7,7 @@ use crate::table::{Table, thousands};
 use anyhow::{Context, Result, bail, ensure};
 use kuramoto_kernels::{arch, peak};
 use kuramoto_model::{
-    Batch, Decoder, Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update, flops,
+    Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update, flops,
 };
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -19,7 +19,7 @@ const LANES: usize = 8;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Threads; all cores unless told
+    /// Threads; all cores, 8 at most, unless told
     #[arg(long)]
     threads: Option<usize>,
     /// Times each configuration is measured, in turns; the best counts
@@ -101,10 +101,18 @@ impl Configuration {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let threads = match arguments.threads {
         Some(threads) => threads,
-        None => std::thread::available_parallelism().map_or(1, usize::from),
+        None => std::thread::available_parallelism().map_or(1, usize::from).min(LANES),
     };
-    ensure!((1..=LANES).contains(&threads), "--threads {threads} is not allowed: the benchmark has {LANES} lanes");
-    ensure!(arguments.rounds > 0, "--rounds 0 is not allowed: measure at least once");
+    let refuse = |field, value: String, allowed: String| Err(Error::Field { field, value, allowed }.into());
+    if !(1..=LANES).contains(&threads) {
+        return refuse("threads", threads.to_string(), format!("the benchmark has {LANES} lanes: from 1 to {LANES}"));
+    }
+    if arguments.rounds == 0 {
+        return refuse("rounds", "0".into(), "measure at least once".into());
+    }
+    if !(0.0..=3600.0).contains(&arguments.seconds) {
+        return refuse("seconds", arguments.seconds.to_string(), "it must be from 0 to 3600".into());
+    }
     if let Some(name) = &arguments.child {
         let measured = measure(name, threads, arguments.seconds)?;
         return crate::print(&format!("{}\n", serde_json::to_string(&measured)?));
@@ -112,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let chosen: Vec<_> = CONFIGURATIONS.iter().filter(|c| c.name().contains(&arguments.only)).collect();
     if chosen.is_empty() {
         let names = CONFIGURATIONS.iter().map(Configuration::name).collect::<Vec<_>>().join(", ");
-        bail!("--only {:?} names no configuration; there are {names}", arguments.only);
+        return refuse("only", format!("{:?}", arguments.only), format!("it names none of {names}"));
     }
     if !arguments.json {
         let level = arch::level();

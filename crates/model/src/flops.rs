@@ -4,7 +4,7 @@
 //! attention at its true half, a training step at three times a forward pass. Savings of the implementation, such as
 //! layer 0's table by byte, do not lower the count, and elementwise work does not raise it.
 
-use crate::config::{FeedForward, KuramotoConfig, Metric, Readout, TransformerConfig, Value};
+use crate::config::{FeedForward, KuramotoConfig, Metric, TransformerConfig, Value};
 
 /// Floating-point operations per token.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,10 +47,8 @@ pub fn kuramoto(config: &KuramotoConfig, context: usize) -> Flops {
         FeedForward::None => 0.0,
     };
     let layer = outputs * 2.0 * k + (scores + values) * attended(context) + frames + feed_forward;
-    let readout = match config.readout {
-        Readout::Phase | Readout::Linear => 2.0 * k * config.vocab as f64,
-    };
-    Flops::of(layers * layer + readout)
+    // Both readouts are one product with the lifted phases.
+    Flops::of(layers * layer + 2.0 * k * config.vocab as f64)
 }
 
 /// Per token of sequences of `context` tokens.

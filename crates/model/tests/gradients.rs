@@ -1,4 +1,5 @@
-//! Gradients of the code that trains against finite differences, in f64: every variant, head count and combination.
+//! Gradients of the code that trains against finite differences, in f64: every variant and head count, and random
+//! combinations of switches.
 
 mod common;
 
