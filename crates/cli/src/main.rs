@@ -1,12 +1,20 @@
 //! `kuramoto`: Kuramoto Attention on the command line. Parses, calls, prints; the science is in the libraries.
 //!
-//! Exit codes: 0 done, 1 something failed, 2 the command line or its input was not understood.
+//! Exit codes: 0 done, 1 something failed, 2 the command line or its input was not understood; training that was asked
+//! to stop and saved its state: 130 after Ctrl-C, 143 after SIGTERM.
 
 #![allow(clippy::print_stderr)]
 
 mod bench;
+mod eval;
+mod generate;
 mod matching;
+mod progress;
+mod runs;
+mod signals;
 mod table;
+mod text;
+mod train;
 
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
@@ -21,6 +29,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Train a model; without options, a small one on generated tales in two minutes
+    Train(Box<train::Arguments>),
+    /// List runs and their results
+    Runs(runs::Arguments),
+    /// Measure exact bits per byte of a run on a split of its corpus
+    Eval(eval::Arguments),
+    /// Let a run's model write on from a prompt
+    Generate(generate::Arguments),
     /// Print the widths and parameter counts of both models at a parameter budget
     Match(matching::Arguments),
     /// Measure training and decoding speed and memory against this machine's peak
@@ -28,19 +44,26 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let done = |()| ExitCode::SUCCESS;
     let result = match Arguments::parse().command {
-        Command::Match(arguments) => matching::run(&arguments),
-        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Train(arguments) => train::run(&arguments),
+        Command::Runs(arguments) => runs::run(&arguments).map(done),
+        Command::Eval(arguments) => eval::run(&arguments).map(done),
+        Command::Generate(arguments) => generate::run(&arguments).map(done),
+        Command::Match(arguments) => matching::run(&arguments).map(done),
+        Command::Bench(arguments) => bench::run(&arguments).map(done),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // A reader that left, as in `kuramoto .. | head`, has had enough.
         Err(error) if error.downcast_ref().is_some_and(|e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe) => {
             ExitCode::SUCCESS
         }
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::from(if error.is::<kuramoto_model::Error>() { 2 } else { 1 })
+            let usage = error.is::<kuramoto_model::Error>()
+                || error.downcast_ref().is_some_and(kuramoto_train::Error::is_usage);
+            ExitCode::from(if usage { 2 } else { 1 })
         }
     }
 }
@@ -50,4 +73,17 @@ fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// The threads that were asked for, or all cores.
+fn threads(asked: Option<usize>) -> Result<usize, kuramoto_train::Error> {
+    match asked {
+        Some(0) => Err(kuramoto_train::Error::Setting {
+            key: "--threads".into(),
+            value: "0".into(),
+            allowed: "it must be at least 1".into(),
+        }),
+        Some(threads) => Ok(threads),
+        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
 }

@@ -1,3 +1,194 @@
-//! What models are trained on.
+//! What models are trained on: a corpus is bytes, their vocabulary and three splits.
+//!
+//! The vocabulary is the distinct bytes of the whole corpus in order, and a token is an index into it. The splits are
+//! by position: the first 90% to train on, the next 5% to validate, the last 5% to test.
 
+mod cache;
+pub mod codeparrot;
+mod download;
+pub mod source;
 pub mod tales;
+
+pub use cache::default_cache;
+pub use download::download;
+pub use source::Source;
+
+use crate::error::{Error, Result};
+use crate::hash;
+use crate::run::Run;
+use crate::windows::Window;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::Path;
+use tales::Tales;
+
+/// Part of a corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// The first 90%.
+    Train,
+    /// The next 5%.
+    Validation,
+    /// The last 5%.
+    Test,
+}
+
+impl Split {
+    /// The part of a corpus of `len` bytes.
+    pub fn range(self, len: usize) -> Range<usize> {
+        // In this order nothing overflows and the parts touch.
+        let (first, second) = (len - len.div_ceil(10), len - len.div_ceil(20));
+        match self {
+            Split::Train => 0..first,
+            Split::Validation => first..second,
+            Split::Test => second..len,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Split::Train => "train",
+            Split::Validation => "validation",
+            Split::Test => "test",
+        }
+    }
+}
+
+/// What identifies a corpus; saved in every run, so that a model can speak without its corpus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// `tales`, `enwik8`, `codeparrot`, or the name of the file or folder.
+    pub name: String,
+    /// Number of bytes.
+    pub bytes: usize,
+    /// Of all bytes.
+    pub sha256: String,
+    /// Distinct bytes, in order: token i is `vocabulary[i]`.
+    pub vocabulary: Vec<u8>,
+}
+
+impl Identity {
+    /// The token of each byte, where it has one.
+    pub fn tokens(&self) -> [Option<u8>; 256] {
+        let mut tokens = [None; 256];
+        for (token, &byte) in self.vocabulary.iter().enumerate() {
+            tokens[usize::from(byte)] = Some(token as u8);
+        }
+        tokens
+    }
+}
+
+enum Bytes {
+    Mapped(memmap2::Mmap),
+    Told(Tales),
+}
+
+/// A corpus, ready to read.
+pub struct Corpus {
+    identity: Identity,
+    bytes: Bytes,
+    tokens: [u8; 256],
+}
+
+impl Corpus {
+    /// Opens a source, preparing it in the cache folder first if it is new there. The whole corpus is checked against
+    /// its hash.
+    pub fn open(source: &Source, cache: &Path) -> Result<Corpus> {
+        let (identity, bytes) = match source {
+            Source::Tales { seed, bytes } => {
+                let tales = Tales::generate(*seed, *bytes);
+                let identity = Identity {
+                    name: "tales".into(),
+                    bytes: tales.text().len(),
+                    sha256: hash::of(tales.text()),
+                    vocabulary: vocabulary(tales.text()),
+                };
+                (identity, Bytes::Told(tales))
+            }
+            _ => {
+                let (identity, map) = cache::open(source, cache)?;
+                (identity, Bytes::Mapped(map))
+            }
+        };
+        let tokens = identity.tokens().map(Option::unwrap_or_default);
+        Ok(Corpus { identity, bytes, tokens })
+    }
+
+    /// Opens the corpus of a run: from the cache if it was prepared there, else from where it came from.
+    pub fn of_run(run: &Run, cache: &Path) -> Result<Corpus> {
+        let expected = run.corpus();
+        if let Some((identity, map)) = cache::find(expected, cache) {
+            let tokens = identity.tokens().map(Option::unwrap_or_default);
+            return Ok(Corpus { identity, bytes: Bytes::Mapped(map), tokens });
+        }
+        let corpus = Corpus::open(&run.config().source()?, cache)?;
+        corpus.check_same(expected)?;
+        Ok(corpus)
+    }
+
+    /// What it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Told(tales) => tales.text(),
+        }
+    }
+
+    /// Where a split lies.
+    pub fn split(&self, split: Split) -> Range<usize> {
+        split.range(self.bytes().len())
+    }
+
+    /// Copies a window's inputs and targets as tokens: tokens, targets (window.len each)
+    pub fn read(&self, window: Window, tokens: &mut [u8], targets: &mut [u8]) {
+        let bytes = self.bytes();
+        let encode = |start: usize, out: &mut [u8]| {
+            for (token, &byte) in out.iter_mut().zip(&bytes[start..start + window.len]) {
+                *token = self.tokens[usize::from(byte)];
+            }
+        };
+        encode(window.start, tokens);
+        encode(window.start + 1, targets);
+    }
+
+    /// Fewest bits per byte any model can reach on the targets of these windows, given all text before them; known
+    /// for generated corpora only.
+    pub fn floor(&self, windows: &[Window]) -> Option<f64> {
+        let Bytes::Told(tales) = &self.bytes else { return None };
+        let bits: f64 = windows.iter().map(|window| tales.bits(window.targets())).sum();
+        let bytes: usize = windows.iter().map(|window| window.len).sum();
+        Some(bits / bytes.max(1) as f64)
+    }
+
+    /// Says what is wrong if this is not the corpus a run was started on.
+    pub fn check_same(&self, expected: &Identity) -> Result<()> {
+        if self.identity.sha256 == expected.sha256 && self.identity.bytes == expected.bytes {
+            return Ok(());
+        }
+        Err(Error::corpus(
+            &self.identity.name,
+            format!(
+                "this corpus (sha256 {}, {} bytes) is not the one the run was started on (sha256 {}, {} bytes): \
+                 give the same data",
+                self.identity.sha256, self.identity.bytes, expected.sha256, expected.bytes
+            ),
+        ))
+    }
+}
+
+fn vocabulary(bytes: &[u8]) -> Vec<u8> {
+    let mut seen = [false; 256];
+    bytes.iter().for_each(|&byte| seen[usize::from(byte)] = true);
+    listed(&seen)
+}
+
+fn listed(seen: &[bool; 256]) -> Vec<u8> {
+    (0..=255).filter(|&byte| seen[usize::from(byte)]).collect()
+}

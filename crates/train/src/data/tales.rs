@@ -153,6 +153,11 @@ const PREPOSITIONS: Choices = &[
 const EVENTS: Choices =
     &[("scene", 14), ("weather", 2), ("animal", 2), ("colour", 3), ("place", 2), ("trade", 2), ("end", 5)];
 
+/// The text that `tales` is unless told otherwise, and how much of it: more than a short run reads twice.
+pub const SEED: u64 = 0;
+/// See [`SEED`].
+pub const BYTES: usize = 12_000_000;
+
 /// Bits that were spent at a byte of the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spent {

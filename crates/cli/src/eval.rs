@@ -1,0 +1,71 @@
+//! `kuramoto eval`: exact bits per byte of a split.
+
+use crate::table::thousands;
+use anyhow::Result;
+use clap::ValueEnum;
+use kuramoto_train::data::default_cache;
+use kuramoto_train::evaluate::evaluate;
+use kuramoto_train::{Corpus, Run, Split};
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SplitName {
+    Train,
+    Validation,
+    Test,
+}
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Run folder
+    run: PathBuf,
+    /// Which part of the corpus
+    #[arg(long, value_enum, default_value_t = SplitName::Validation)]
+    split: SplitName,
+    /// best, last or step-N
+    #[arg(long, default_value = "best")]
+    checkpoint: String,
+    /// Where the corpus lies, if it is not in the cache and not where it was
+    #[arg(long, value_name = "PATH")]
+    data_path: Option<String>,
+    /// Threads; all cores unless told
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Folder of prepared corpora
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let mut run = Run::open(&arguments.run)?;
+    if let Some(path) = &arguments.data_path {
+        run.set_data_path(path);
+    }
+    let split = match arguments.split {
+        SplitName::Train => Split::Train,
+        SplitName::Validation => Split::Validation,
+        SplitName::Test => Split::Test,
+    };
+    let corpus = Corpus::of_run(&run, &arguments.cache.clone().unwrap_or_else(default_cache))?;
+    let threads = crate::threads(arguments.threads)?;
+    let found = evaluate(&run, arguments.checkpoint.parse()?, &corpus, split, threads)?;
+    if arguments.json {
+        let mut object = serde_json::to_value(&found)?;
+        object["split"] = split.name().into();
+        object["run"] = run.folder().to_string_lossy().into();
+        return crate::print(&format!("{object}\n"));
+    }
+    let floor =
+        found.floor_bits_per_byte.map_or_else(String::new, |floor| format!("; the best possible is {floor:.4}"));
+    crate::print(&format!(
+        "{} split of {}: {:.4} bits per byte over {} bytes, after step {}{floor}\n",
+        split.name(),
+        corpus.identity().name,
+        found.bits_per_byte,
+        thousands(found.bytes),
+        thousands(found.step as usize),
+    ))
+}

@@ -1,0 +1,187 @@
+//! What a person, a log or a script sees of training.
+
+#![allow(clippy::print_stdout)]
+
+use crate::signals::Signals;
+use crate::table::thousands;
+use indicatif::{ProgressBar, ProgressStyle};
+use kuramoto_train::config::Length;
+use kuramoto_train::{Observer, Plan, Row, State};
+use std::time::{Duration, Instant};
+
+/// How progress is shown.
+pub enum Style {
+    /// A live bar, on a terminal.
+    Bar,
+    /// A line now and then.
+    Lines,
+    /// A JSON row a step, on standard output.
+    Json,
+}
+
+/// Shows training and carries the wish to stop into it.
+pub struct Progress {
+    style: Style,
+    signals: Signals,
+    bar: ProgressBar,
+    steps: u64,
+    /// Of recent steps, smoothed, so that times left do not jump.
+    seconds_per_step: Option<f64>,
+    utilisation: Option<f64>,
+    last_row: Instant,
+    last_line: Option<Instant>,
+    announced: bool,
+}
+
+/// Time between plain lines.
+const PAUSE: Duration = Duration::from_secs(10);
+
+impl Progress {
+    pub fn new(style: Style, signals: Signals) -> Self {
+        Progress {
+            style,
+            signals,
+            bar: ProgressBar::hidden(),
+            steps: 0,
+            seconds_per_step: None,
+            utilisation: None,
+            last_row: Instant::now(),
+            last_line: None,
+            announced: false,
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn say(&self, text: &str) {
+        match self.style {
+            Style::Json => eprintln!("{text}"),
+            Style::Bar => self.bar.suspend(|| eprintln!("{text}")),
+            Style::Lines => eprintln!("{text}"),
+        }
+    }
+
+    fn line(&self, row: &Row, state: &State) -> String {
+        let bits = |nats: f64| nats / std::f64::consts::LN_2;
+        let number = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.3}"));
+        let utilisation = self.utilisation.map_or_else(|| "-".into(), |value| format!("{:.0}%", 100.0 * value));
+        let per_step = self.seconds_per_step.unwrap_or(0.0);
+        let left = Duration::from_secs_f64(per_step * (self.steps - row.step) as f64);
+        format!(
+            "train {}  validation {}  best {}  {} bytes/s  {utilisation} of peak  {} left",
+            number(state.recent_loss.map(bits)),
+            number(state.validation),
+            number(state.best.map(|best| best.bits_per_byte)),
+            thousands((row.tokens as f64 / row.step as f64 / per_step.max(1e-9)) as usize),
+            duration(left)
+        )
+    }
+
+    fn smooth(&mut self, row: &Row) {
+        let seconds = self.last_row.elapsed().as_secs_f64();
+        self.last_row = Instant::now();
+        let blend = |old: Option<f64>, new: f64| Some(old.map_or(new, |old| old + 0.1 * (new - old)));
+        self.seconds_per_step = blend(self.seconds_per_step, seconds);
+        if let Some(utilisation) = row.utilisation {
+            self.utilisation = blend(self.utilisation, utilisation);
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn plan(&mut self, plan: &Plan) {
+        self.steps = plan.steps;
+        self.say(&describe(plan));
+        if let Style::Bar = self.style {
+            self.bar = ProgressBar::new(plan.steps).with_position(plan.done);
+            let style = ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {msg}");
+            self.bar.set_style(style.expect("the template is well formed"));
+        }
+        self.last_row = Instant::now();
+    }
+
+    fn step(&mut self, row: &Row, state: &State) {
+        self.smooth(row);
+        match self.style {
+            Style::Json => print!("{}", row.to_line()),
+            Style::Bar => {
+                self.bar.set_position(row.step);
+                self.bar.set_message(self.line(row, state));
+            }
+            Style::Lines => {
+                let due = self.last_line.is_none_or(|last| last.elapsed() >= PAUSE);
+                if due || row.validation_bits_per_byte.is_some() {
+                    self.last_line = Some(Instant::now());
+                    self.say(&format!("step {}/{}  {}", row.step, self.steps, self.line(row, state)));
+                }
+            }
+        }
+        if self.signals.came() && !self.announced {
+            self.announced = true;
+            self.say("stopping after this step; a second signal leaves at once, without saving");
+        }
+    }
+
+    fn busy(&mut self, with: &str) {
+        if let Style::Bar = self.style {
+            self.bar.set_message(format!("{with} .."));
+        }
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.say(&format!("warning: {text}"));
+    }
+
+    fn stop(&mut self) -> bool {
+        self.signals.came()
+    }
+}
+
+fn describe(plan: &Plan) -> String {
+    let config = &plan.config;
+    let [train, validation, test] = plan.splits.map(thousands);
+    let (kind, symbol) = match config.model.kind() {
+        kuramoto_train::config::Kind::Kuramoto => ("Kuramoto model", "k"),
+        kuramoto_train::config::Kind::Transformer => ("transformer", "d"),
+    };
+    let epochs = plan.steps as f64 / plan.steps_per_epoch as f64;
+    let length = match config.length {
+        Length::Epochs(epochs) => format!("{} epochs", thousands(epochs as usize)),
+        _ => format!("{epochs:.2} epochs"),
+    };
+    let resumed = if plan.done > 0 { format!(", going on after step {}", plan.done) } else { String::new() };
+    let floor = plan.floor.map_or_else(String::new, |floor| format!("; the best possible is {floor:.3} bits per byte"));
+    let threads = if plan.threads == 1 { "1 thread".into() } else { format!("{} threads", plan.threads) };
+    format!(
+        "{kind}: {} parameters ({symbol} = {}, {} layers), {:?} protocol, seed {}\n\
+         {}: {} distinct bytes; {train} to train, {validation} to validate, {test} to test\n\
+         {} steps of {} x {} bytes ({length}){resumed}; {threads}, {} MB of memory\n\
+         validation on {} bytes{floor}\n\
+         run: {}\n",
+        thousands(plan.parameters),
+        config.model.width(),
+        config.model.layers(),
+        config.protocol,
+        config.seed,
+        config.data.corpus,
+        plan.vocabulary,
+        thousands(plan.steps as usize),
+        config.batch.windows(),
+        config.batch.context,
+        plan.planned_bytes / 1_000_000,
+        thousands(plan.validation_bytes),
+        plan.run.display(),
+    )
+}
+
+/// 1 h 02 m, 3 m 05 s, 12 s.
+pub fn duration(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 3600.. => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),
+        seconds @ 60.. => format!("{} m {:02} s", seconds / 60, seconds % 60),
+        seconds => format!("{seconds} s"),
+    }
+}

@@ -1,0 +1,354 @@
+//! `kuramoto train`: the main job.
+
+use crate::progress::{Progress, Style, duration};
+use crate::signals::Signals;
+use crate::text;
+use anyhow::{Context, Result};
+use clap::ArgAction;
+use kuramoto_kernels::peak;
+use kuramoto_train::config::{Config, Layer};
+use kuramoto_train::data::{self, source::ENWIK8_ADDRESS};
+use kuramoto_train::disk::System;
+use kuramoto_train::generate::{Sampling, generate};
+use kuramoto_train::run::{Ended, free_name};
+use kuramoto_train::{Corpus, Error, Run, Setting, Summary, Which};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Size and corpus to start from: quick (two minutes), 1m, 5m [default: quick]
+    #[arg(long)]
+    preset: Option<String>,
+    /// Recipe: tuned (each model's own best) or paper (the paper's, to the letter) [default: tuned]
+    #[arg(long)]
+    protocol: Option<String>,
+    /// TOML file whose keys replace the preset's
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// tales, enwik8, codeparrot, or any file or folder
+    #[arg(long)]
+    data: Option<String>,
+    /// Where enwik8 (raw, .gz, .xz, .zip) or the folder of CodeParrot's shards lies
+    #[arg(long, value_name = "PATH")]
+    data_path: Option<String>,
+    /// Fetch enwik8 from its official address if it is not here
+    #[arg(long)]
+    download: bool,
+    /// kuramoto or transformer
+    #[arg(long)]
+    model: Option<String>,
+    /// Rows of the paper's ablation table, separated by commas
+    #[arg(long = "ablation", value_name = "NAME", value_delimiter = ',')]
+    ablations: Vec<String>,
+    /// Parameters to match the width to, such as 250000 or 1M
+    #[arg(long)]
+    budget: Option<String>,
+    #[command(flatten)]
+    keys: Keys,
+    /// Train this many optimizer steps
+    #[arg(long, conflicts_with_all = ["tokens", "epochs"])]
+    steps: Option<String>,
+    /// Train on this many bytes
+    #[arg(long, conflicts_with = "epochs")]
+    tokens: Option<String>,
+    /// Train this many passes over the training split
+    #[arg(long)]
+    epochs: Option<String>,
+    /// Any key of config.toml, such as optimizer.beta2=0.99; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", action = ArgAction::Append)]
+    set: Vec<String>,
+    /// Also read the test split at the end, with the best parameters
+    #[arg(long)]
+    test: bool,
+    /// Threads; all cores unless told. The numbers do not depend on it
+    #[arg(long)]
+    threads: Option<usize>,
+    /// New folder of this run [default: runs/CORPUS-MODEL-N]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Go on with this run where its newest good checkpoint is
+    #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
+    resume: Option<PathBuf>,
+    /// Folder of prepared corpora [default: $KURAMOTO_CACHE or the user's cache folder]
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Print a JSON row a step and the summary as the last line, on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags that set one key each.
+#[derive(clap::Args)]
+struct Keys {
+    /// Layers
+    #[arg(long)]
+    layers: Option<String>,
+    /// Attention heads
+    #[arg(long)]
+    heads: Option<String>,
+    /// Oscillators (or channels) per token, instead of a budget
+    #[arg(long)]
+    width: Option<String>,
+    /// Probability of dropping attention weights and increments
+    #[arg(long)]
+    dropout: Option<String>,
+    /// Windows in a batch
+    #[arg(long, value_name = "SEQUENCES")]
+    batch: Option<String>,
+    /// Bytes in a window
+    #[arg(long)]
+    context: Option<String>,
+    /// Batches added up into one step
+    #[arg(long)]
+    accumulate: Option<String>,
+    /// Highest learning rate
+    #[arg(long)]
+    learning_rate: Option<String>,
+    /// Steps of warm-up
+    #[arg(long)]
+    warmup: Option<String>,
+    /// constant or cosine
+    #[arg(long)]
+    schedule: Option<String>,
+    /// Decoupled weight decay
+    #[arg(long)]
+    weight_decay: Option<String>,
+    /// Largest global gradient norm; 0 for none
+    #[arg(long)]
+    clip: Option<String>,
+    /// Seed of parameters, batches and dropout
+    #[arg(long)]
+    seed: Option<String>,
+    /// Steps between validations; 0 for every epoch
+    #[arg(long, value_name = "STEPS")]
+    validate_every: Option<String>,
+    /// Windows of a validation; 0 for the whole split
+    #[arg(long, value_name = "WINDOWS")]
+    validation_windows: Option<String>,
+    /// Stop after this many validations without a new best; 0 for never
+    #[arg(long, value_name = "VALIDATIONS")]
+    patience: Option<String>,
+    /// Steps between checkpoints; 0 for every validation
+    #[arg(long, value_name = "STEPS")]
+    checkpoint_every: Option<String>,
+    /// Checkpoints to keep besides the best; 0 for all
+    #[arg(long, value_name = "CHECKPOINTS")]
+    keep: Option<String>,
+    /// What to do about a step that is not finite or leaps: stop or skip
+    #[arg(long, value_name = "POLICY")]
+    on_bad_step: Option<String>,
+}
+
+impl Keys {
+    /// Flag, key and value of those that were given.
+    fn given(&self) -> impl Iterator<Item = (&'static str, &'static str, &String)> {
+        [
+            ("--layers", "model.layers", &self.layers),
+            ("--heads", "model.heads", &self.heads),
+            ("--width", "model.width", &self.width),
+            ("--dropout", "model.dropout", &self.dropout),
+            ("--batch", "batch.sequences", &self.batch),
+            ("--context", "batch.context", &self.context),
+            ("--accumulate", "batch.accumulate", &self.accumulate),
+            ("--learning-rate", "optimizer.learning-rate", &self.learning_rate),
+            ("--warmup", "optimizer.warmup", &self.warmup),
+            ("--schedule", "optimizer.schedule", &self.schedule),
+            ("--weight-decay", "optimizer.weight-decay", &self.weight_decay),
+            ("--clip", "optimizer.clip", &self.clip),
+            ("--seed", "seed", &self.seed),
+            ("--validate-every", "validation.every", &self.validate_every),
+            ("--validation-windows", "validation.windows", &self.validation_windows),
+            ("--patience", "validation.patience", &self.patience),
+            ("--checkpoint-every", "checkpoints.every", &self.checkpoint_every),
+            ("--keep", "checkpoints.keep", &self.keep),
+            ("--on-bad-step", "bad-steps.policy", &self.on_bad_step),
+        ]
+        .into_iter()
+        .filter_map(|(flag, key, value)| Some((flag, key, value.as_ref()?)))
+    }
+}
+
+impl Arguments {
+    /// What the command line lays over the preset, in order.
+    fn layers(&self) -> Result<Vec<Layer>> {
+        let mut layers = Vec::new();
+        if let Some(path) = &self.config {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            layers.push(Layer::parse(path.display().to_string(), &text)?);
+        }
+        let named = [
+            ("--preset", "preset", &self.preset),
+            ("--protocol", "protocol", &self.protocol),
+            ("--data", "data.corpus", &self.data),
+            ("--data-path", "data.path", &self.data_path),
+            ("--model", "model.kind", &self.model),
+        ];
+        for (flag, key, value) in named {
+            // Names are text even where they look like numbers.
+            layers.extend(value.as_ref().map(|value| Layer::set(flag, key, &format!("{value:?}"))));
+        }
+        if let Some(budget) = &self.budget {
+            let budget = kuramoto_model::matching::parse_budget(budget)?;
+            layers.push(Layer::set("--budget", "budget", &budget.to_string()));
+        }
+        layers.extend(self.keys.given().map(|(flag, key, value)| Layer::set(flag, key, value)));
+        layers.extend(self.length_layer());
+        if self.test {
+            layers.push(Layer::set("--test", "validation.test", "true"));
+        }
+        for pair in &self.set {
+            let Some((key, value)) = pair.split_once('=') else {
+                let why = format!("{pair:?} has no value: write KEY=VALUE, such as optimizer.beta2=0.99");
+                return Err(Error::Config { origin: "--set".into(), why }.into());
+            };
+            layers.push(Layer::set("--set", key.trim(), value.trim()));
+        }
+        Ok(layers)
+    }
+
+    fn length_layer(&self) -> Option<Layer> {
+        let given = [
+            ("--steps", "length.steps", &self.steps),
+            ("--tokens", "length.tokens", &self.tokens),
+            ("--epochs", "length.epochs", &self.epochs),
+        ];
+        given.into_iter().find_map(|(flag, key, value)| Some(Layer::set(flag, key, value.as_ref()?)))
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.cache.clone().unwrap_or_else(data::default_cache)
+    }
+
+    /// A new run, or the one to resume, and its corpus.
+    fn open(&self) -> Result<(Run, Corpus)> {
+        match &self.resume {
+            Some(folder) => self.reopen(folder),
+            None => self.create(),
+        }
+    }
+
+    fn create(&self) -> Result<(Run, Corpus)> {
+        let mut config = Config::layered(&self.layers()?)?;
+        config.ablate(&self.ablations)?;
+        let mut source = config.source()?;
+        if self.download && source == data::Source::Enwik8(None) {
+            eprintln!("fetching {ENWIK8_ADDRESS} ..");
+            source = data::Source::Enwik8(Some(data::download(ENWIK8_ADDRESS, &self.cache())?));
+        }
+        let corpus = Corpus::open(&source, &self.cache())?;
+        config.resolve(corpus.identity())?;
+        let folder = match &self.out {
+            Some(folder) => folder.clone(),
+            None => {
+                let name = format!("{}-{}", corpus.identity().name, config.model.kind().name());
+                free_name(Path::new("runs"), &name)
+            }
+        };
+        Ok((Run::create(&System, &folder, &config, corpus.identity())?, corpus))
+    }
+
+    fn reopen(&self, folder: &Path) -> Result<(Run, Corpus)> {
+        let mut layers = self.layers()?;
+        let length = self.length_layer();
+        layers.retain(|layer| !matches!(layer.origin.as_str(), "--steps" | "--tokens" | "--epochs" | "--data-path"));
+        if let Some(layer) = layers.first() {
+            let why = "a resumed run keeps its configuration; only --steps, --tokens, --epochs, --data-path, --threads, \
+                       --cache and --json go with --resume";
+            return Err(Error::Config { origin: layer.origin.clone(), why: why.into() }.into());
+        }
+        let mut run = Run::open(folder)?;
+        if let Some(layer) = length {
+            let mut config: toml::Table = run.config().to_toml().parse()?;
+            config.extend(layer.table);
+            let config = Config::parse(&layer.origin, &config.to_string())?;
+            run.set_length(&System, config.length)?;
+        }
+        if let Some(path) = &self.data_path {
+            run.set_data_path(path);
+        }
+        let corpus = Corpus::of_run(&run, &self.cache())?;
+        Ok((run, corpus))
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let threads = crate::threads(arguments.threads)?;
+    let signals = Signals::listen().context("cannot listen to signals")?;
+    let (run, corpus) = arguments.open()?;
+    let _lock = run.lock()?;
+    let style = match (arguments.json, std::io::stderr().is_terminal()) {
+        (true, _) => Style::Json,
+        (false, true) => Style::Bar,
+        (false, false) => Style::Lines,
+    };
+    let peak = peak::measure(0.05) * threads.min(run.config().batch.lanes) as f64;
+    let mut progress = Progress::new(style, signals.clone());
+    let setting = Setting { threads, disk: &System, peak_flops: Some(peak) };
+    let outcome = kuramoto_train::train(&run, &corpus, &setting, &mut progress);
+    progress.finish();
+    let summary = outcome?;
+    if arguments.json {
+        crate::print(&format!("{}\n", serde_json::to_string(&summary)?))?;
+    } else {
+        crate::print(&conclusion(&run, &summary)?)?;
+    }
+    Ok(match summary.ended {
+        Ended::Interrupted => ExitCode::from(signals.exit_code()),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// What was learned, a sample of it, and what to try next.
+fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
+    let folder = run.folder().display();
+    let program = program();
+    let mut lines = Vec::new();
+    let time = duration(Duration::from_secs_f64(summary.seconds));
+    if summary.ended == Ended::Interrupted {
+        lines.push(format!("stopped after step {} and {time}; everything is saved", summary.steps));
+        lines.push(format!("go on with: {program} train --resume {folder}"));
+        return Ok(lines.join("\n") + "\n");
+    }
+    if summary.ended == Ended::EarlyStop {
+        lines.push(format!("stopped early: validation had not improved since step {}", summary.best_step.unwrap_or(0)));
+    }
+    if let Some(bits) = summary.validation_bits_per_byte {
+        let floor = summary.floor_bits_per_byte.map_or_else(String::new, |floor| {
+            format!(", {:.1}% above the best possible, {floor:.3}", 100.0 * (bits / floor - 1.0))
+        });
+        lines.push(format!("validation {bits:.3} bits per byte (step {}){floor}", summary.best_step.unwrap_or(0)));
+    }
+    if let Some(bits) = summary.test_bits_per_byte {
+        lines.push(format!("test {bits:.3} bits per byte"));
+    }
+    lines.push(format!(
+        "{} bytes read in {time}; saved in {folder}\n",
+        crate::table::thousands(summary.tokens as usize)
+    ));
+    lines.push("a sample, at temperature 0.8:\n".into());
+    let mut sample = Vec::new();
+    let sampling = Sampling { temperature: 0.8, top_p: 1.0, seed: run.config().seed };
+    let prompt = kuramoto_train::generate::default_prompt(run.corpus());
+    generate(run, Which::Best, &prompt, 400, &sampling, &mut |byte| {
+        sample.push(byte);
+        true
+    })?;
+    lines.extend(text::wrap(&text::printable(&sample), 100).into_iter().map(|line| format!("    {line}")));
+    lines.push("\nnext:".into());
+    lines.push(format!("    {program} generate {folder}          more of it"));
+    lines.push(format!("    {program} eval {folder} --split test"));
+    if summary.model == "kuramoto" {
+        lines.push(format!("    {program} train --model transformer     the transformer of the same size, to compare"));
+    }
+    lines.push(format!("    {program} train --data FILE             your own text"));
+    lines.push(format!("    {program} runs                          what there is"));
+    Ok(lines.join("\n") + "\n")
+}
+
+/// This program as it was called, so that what is printed can be pasted.
+fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "kuramoto".into())
+}

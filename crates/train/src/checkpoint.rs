@@ -1,0 +1,220 @@
+//! Checkpoints: folders that are there completely, proven by their manifest, or not believed.
+//!
+//! `checkpoints/step-N/` holds `model.safetensors` beside `config.json` (names and shapes as documented; PyTorch,
+//! NumPy and JAX read it as it is), `optimizer.safetensors` with both moments, `state.json`, and `manifest.json` with
+//! the length and sha256 of each, written last. A checkpoint is written beside, synced, then renamed.
+
+use crate::config::Config;
+use crate::disk::{self, Disk};
+use crate::error::{At, Error, Result};
+use crate::hash;
+use crate::state::State;
+use kuramoto_model::{Layout, Tensor};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FORMAT: u32 = 1;
+const MODEL: &str = "model.safetensors";
+const OPTIMIZER: &str = "optimizer.safetensors";
+const STATE: &str = "state.json";
+const CONFIG: &str = "config.json";
+const MANIFEST: &str = "manifest.json";
+
+/// What proves a checkpoint.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Manifest {
+    format: u32,
+    step: u64,
+    /// sha256 of the run's configuration; a checkpoint of another run is foreign.
+    config: String,
+    files: BTreeMap<String, Proof>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Proof {
+    bytes: usize,
+    sha256: String,
+}
+
+/// Identifies a run's configuration in its checkpoints.
+pub fn fingerprint(config: &Config) -> String {
+    // How long to train and where the corpus lies may change when a run is resumed; what it computes may not.
+    let mut config = config.clone();
+    config.length = crate::config::Length::Steps(0);
+    config.data.corpus.clear();
+    config.data.path.clear();
+    hash::of(config.to_toml().as_bytes())
+}
+
+/// The arenas that are saved.
+pub struct Arenas<'a> {
+    /// Parameters.
+    pub parameters: &'a [f32],
+    /// First and second moments.
+    pub moments: (&'a [f32], &'a [f32]),
+}
+
+/// What was read from a checkpoint.
+pub struct Loaded {
+    /// Where training was.
+    pub state: State,
+    /// The parameter arena.
+    pub parameters: Vec<f32>,
+    /// First and second moments; empty if they were not asked for.
+    pub moments: (Vec<f32>, Vec<f32>),
+}
+
+/// `checkpoints/step-N` of a run.
+pub fn folder(run: &Path, step: u64) -> PathBuf {
+    run.join("checkpoints").join(format!("step-{step}"))
+}
+
+/// Saves a checkpoint as `folder`. If one is there it is left as it is: the same step has the same bits.
+pub fn save(
+    disk: &dyn Disk,
+    folder: &Path,
+    config: &Config,
+    layout: &Layout,
+    arenas: &Arenas<'_>,
+    state: &State,
+) -> Result<()> {
+    if folder.join(MANIFEST).exists() {
+        return Ok(());
+    }
+    let beside = disk::hidden(folder, "partial");
+    if beside.exists() {
+        disk.remove_folder(&beside).at("remove", &beside)?;
+    }
+    disk.create_folder(&beside).at("create", &beside)?;
+    let (first, second) = arenas.moments;
+    let contents = [
+        (MODEL, tensors(layout, &[("", arenas.parameters)])),
+        (OPTIMIZER, tensors(layout, &[("first.", first), ("second.", second)])),
+        (CONFIG, json(&config.model)),
+        (STATE, json(state)),
+    ];
+    let mut files = BTreeMap::new();
+    let write = |name: &str, bytes: &[u8]| -> Result<()> {
+        let path = beside.join(name);
+        disk.write(&path, bytes).at("write", &path)?;
+        disk.sync(&path).at("write", &path)
+    };
+    for (name, bytes) in &contents {
+        write(name, bytes)?;
+        files.insert(name.to_string(), Proof { bytes: bytes.len(), sha256: hash::of(bytes) });
+    }
+    let manifest = Manifest { format: FORMAT, step: state.step, config: fingerprint(config), files };
+    write(MANIFEST, &json(&manifest))?;
+    disk.sync(&beside).at("write", &beside)?;
+    if folder.exists() {
+        // A folder of that name without a manifest was never whole.
+        disk.remove_folder(folder).at("remove", folder)?;
+    }
+    disk.rename(&beside, folder).at("write", folder)?;
+    disk::sync_parent(disk, folder)
+}
+
+/// Reads a checkpoint of the run with this configuration, believing only what its manifest proves.
+pub fn load(folder: &Path, config: &Config, layout: &Layout, with_moments: bool) -> Result<Loaded> {
+    let path = folder.join(MANIFEST);
+    let manifest: Manifest = parse(&path, &fs::read(&path).at("read", &path)?)?;
+    if manifest.format != FORMAT {
+        let why = format!("its format is {}, this program reads format {FORMAT}", manifest.format);
+        return Err(Error::checkpoint(path, why));
+    }
+    if manifest.config != fingerprint(config) {
+        return Err(Error::checkpoint(path, "it was written by a run with another configuration"));
+    }
+    let read = |name: &str| -> Result<Vec<u8>> {
+        let path = folder.join(name);
+        let Some(proof) = manifest.files.get(name) else {
+            return Err(Error::checkpoint(folder.join(MANIFEST), format!("it does not list {name}")));
+        };
+        let bytes = fs::read(&path).at("read", &path)?;
+        if bytes.len() != proof.bytes {
+            let why = format!("it has {} bytes where the manifest says {}", bytes.len(), proof.bytes);
+            return Err(Error::checkpoint(path, why));
+        }
+        if hash::of(&bytes) != proof.sha256 {
+            return Err(Error::checkpoint(path, "its sha256 is not the manifest's"));
+        }
+        Ok(bytes)
+    };
+    let state: State = parse(&folder.join(STATE), &read(STATE)?)?;
+    if state.step != manifest.step {
+        let why = format!("it is of step {}, the manifest of step {}", state.step, manifest.step);
+        return Err(Error::checkpoint(folder.join(STATE), why));
+    }
+    let parameters = arena(&folder.join(MODEL), &read(MODEL)?, layout, "")?;
+    let moments = if with_moments {
+        let (path, bytes) = (folder.join(OPTIMIZER), read(OPTIMIZER)?);
+        (arena(&path, &bytes, layout, "first.")?, arena(&path, &bytes, layout, "second.")?)
+    } else {
+        Default::default()
+    };
+    Ok(Loaded { state, parameters, moments })
+}
+
+/// Steps of the checkpoints in a run, newest first.
+pub fn steps(run: &Path) -> Vec<u64> {
+    let entries = fs::read_dir(run.join("checkpoints")).into_iter().flatten().flatten();
+    let step = |name: &str| name.strip_prefix("step-").and_then(|step| step.parse().ok());
+    let mut steps: Vec<u64> = entries.filter_map(|entry| step(entry.file_name().to_str()?)).collect();
+    steps.sort_unstable_by(|a, b| b.cmp(a));
+    steps
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("plain data with text keys");
+    text.push(b'\n');
+    text
+}
+
+fn parse<T: for<'a> Deserialize<'a>>(path: &Path, bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| Error::checkpoint(path, error.to_string()))
+}
+
+/// Arenas as named tensors, each with its prefix.
+fn tensors(layout: &Layout, arenas: &[(&str, &[f32])]) -> Vec<u8> {
+    let named = arenas.iter().flat_map(|&(prefix, arena)| {
+        layout.tensors().iter().map(move |tensor| {
+            let bytes: Vec<u8> = tensor.slot.of(arena).iter().flat_map(|x| x.to_le_bytes()).collect();
+            (format!("{prefix}{}", tensor.name), tensor, bytes)
+        })
+    });
+    let named: Vec<(String, &Tensor, Vec<u8>)> = named.collect();
+    let views = named.iter().map(|(name, tensor, bytes)| {
+        let view = TensorView::new(Dtype::F32, tensor.shape.clone(), bytes);
+        (name, view.expect("a slot has as many elements as its shape"))
+    });
+    let format = [("format".to_string(), "pt".to_string())].into();
+    safetensors::serialize(views, Some(format)).expect("names are unique")
+}
+
+/// The arena of named tensors that must be exactly those of the layout.
+pub fn arena(path: &Path, bytes: &[u8], layout: &Layout, prefix: &str) -> Result<Vec<f32>> {
+    let file = SafeTensors::deserialize(bytes)
+        .map_err(|error| Error::checkpoint(path, format!("it is not a safetensors file ({error})")))?;
+    let mut arena = vec![0.0; layout.count()];
+    for tensor in layout.tensors() {
+        let name = format!("{prefix}{}", tensor.name);
+        let view = file.tensor(&name).map_err(|_| Error::checkpoint(path, format!("it has no tensor {name}")))?;
+        if view.dtype() != Dtype::F32 || view.shape() != tensor.shape {
+            let why =
+                format!("{name} is {:?} {:?}, but this model has F32 {:?}", view.dtype(), view.shape(), tensor.shape);
+            return Err(Error::checkpoint(path, why));
+        }
+        for (x, bytes) in tensor.slot.of_mut(&mut arena).iter_mut().zip(view.data().chunks_exact(4)) {
+            *x = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+    }
+    let expected = layout.tensors().len();
+    let found = file.names().iter().filter(|name| name.starts_with(prefix)).count();
+    if found != expected {
+        return Err(Error::checkpoint(path, format!("it has {found} tensors, but this model has {expected}")));
+    }
+    Ok(arena)
+}

@@ -1,0 +1,517 @@
+//! The configuration of a run: everything that decides its numbers.
+//!
+//! A configuration starts from a preset under a protocol ([`crate::presets`]); the tables of a TOML file and of the
+//! command line are laid over it key by key; at last the corpus fixes the vocabulary and the budget the width. What
+//! results is saved in the run as `config.toml` and can be given back with `--config`.
+
+use crate::data::{Identity, Source};
+use crate::error::{Error, Result};
+use crate::presets;
+use kuramoto_model::{KuramotoConfig, TransformerConfig, ablation, flops, matching};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use toml::{Table, Value};
+
+/// Everything that decides the numbers of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// `quick`, `1m` or `5m`.
+    pub preset: presets::Preset,
+    /// `tuned` or `paper`.
+    pub protocol: presets::Protocol,
+    /// Of the parameters, the order of windows and dropout.
+    pub seed: u64,
+    /// Parameters the width is matched to, where `model.width` is 0.
+    pub budget: usize,
+    /// How long to train.
+    pub length: Length,
+    /// What to train on.
+    pub data: Data,
+    /// What a step reads.
+    pub batch: Batch,
+    /// How a step changes the parameters.
+    pub optimizer: Optimizer,
+    /// How training is judged on the way.
+    pub validation: Validation,
+    /// When the state is saved.
+    pub checkpoints: Checkpoints,
+    /// What to do about steps that would spoil the parameters.
+    pub bad_steps: BadSteps,
+    /// The model; `kind` is `kuramoto` or `transformer`.
+    pub model: Model,
+}
+
+/// How long to train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Length {
+    /// Passes over the training split.
+    Epochs(u64),
+    /// Optimizer steps.
+    Steps(u64),
+    /// Bytes read, rounded up to whole steps.
+    Tokens(u64),
+}
+
+/// What to train on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Data {
+    /// `tales`, `enwik8`, `codeparrot`, or a file or folder.
+    pub corpus: String,
+    /// Where a named corpus lies, if it is not generated or prepared already.
+    pub path: String,
+    /// Cut the corpus after this many bytes; 0 for its usual length.
+    pub bytes: usize,
+    /// Hash of the corpus; filled in when the run starts, and checked when it is resumed.
+    pub sha256: String,
+}
+
+/// What a step reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Batch {
+    /// Windows in a batch.
+    pub sequences: usize,
+    /// Bytes in a window.
+    pub context: usize,
+    /// Batches whose gradients are added up into one step. Sequences run one after the other on each core anyway, so
+    /// this needs no more memory, and gives the same bits as `accumulate` times the sequences.
+    pub accumulate: usize,
+    /// Sums that are kept apart and then added in a fixed tree; threads beyond this have nothing to do.
+    pub lanes: usize,
+}
+
+impl Batch {
+    /// Windows in a step.
+    pub fn windows(&self) -> usize {
+        self.sequences * self.accumulate
+    }
+
+    /// Bytes in a step.
+    pub fn tokens(&self) -> u64 {
+        (self.windows() * self.context) as u64
+    }
+}
+
+/// How the learning rate goes on after the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// It stays.
+    Constant,
+    /// It falls along half a cosine to `final-fraction` of itself at the last step.
+    Cosine,
+}
+
+/// Which parameters decay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decay {
+    /// Every one, as PyTorch's AdamW does unless told otherwise.
+    All,
+    /// Matrices of linear maps and transformer embeddings; no phases, rates, biases, norms or scalars.
+    Weights,
+}
+
+/// AdamW and its schedule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Optimizer {
+    /// Highest learning rate.
+    pub learning_rate: f64,
+    /// Steps over which the learning rate rises from 0.
+    pub warmup: u64,
+    /// How it goes on.
+    pub schedule: Schedule,
+    /// Share of the learning rate that is left at the end of a cosine.
+    pub final_fraction: f64,
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// Which parameters decay.
+    pub decay: Decay,
+    /// Largest global gradient norm; 0 for no clipping.
+    pub clip: f64,
+}
+
+impl Optimizer {
+    /// The learning rate of `step`, from 1, of `steps` in all.
+    pub fn learning_rate_at(&self, step: u64, steps: u64) -> f64 {
+        let warm = if step < self.warmup { step as f64 / self.warmup as f64 } else { 1.0 };
+        let shape = match self.schedule {
+            Schedule::Constant => 1.0,
+            Schedule::Cosine => {
+                let span = steps.saturating_sub(self.warmup).max(1) as f64;
+                let done = (step.saturating_sub(self.warmup) as f64 / span).min(1.0);
+                let fall = 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
+                self.final_fraction + (1.0 - self.final_fraction) * fall
+            }
+        };
+        self.learning_rate * warm * shape
+    }
+}
+
+/// How training is judged on the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Validation {
+    /// Steps between validations; 0 for the end of every epoch. The last step is always validated.
+    pub every: u64,
+    /// Windows of the validation split that are read, spread evenly; 0 for the whole split.
+    pub windows: usize,
+    /// Stop after this many validations without a new best; 0 for never.
+    pub patience: u64,
+    /// Read the test split with the best parameters at the end.
+    pub test: bool,
+}
+
+/// When the state is saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Checkpoints {
+    /// Steps between checkpoints; 0 for whenever training is validated. A new best and the last step are always saved.
+    pub every: u64,
+    /// Checkpoints that are kept besides the best; 0 for all.
+    pub keep: usize,
+}
+
+/// What to do about a step whose loss or gradient is not finite, or whose loss leaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Save and stop.
+    Stop,
+    /// Leave the parameters as they are and go on with the next batch.
+    Skip,
+}
+
+/// What to do about steps that would spoil the parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct BadSteps {
+    /// Stop or skip.
+    pub policy: Policy,
+    /// A loss this many times the recent mean is a leap; 0 for never.
+    pub spike: f64,
+}
+
+/// Which model, and its configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Model {
+    /// Phase oscillators.
+    Kuramoto(KuramotoConfig),
+    /// The matched transformer.
+    Transformer(TransformerConfig),
+}
+
+/// The name of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Phase oscillators.
+    Kuramoto,
+    /// The matched transformer.
+    Transformer,
+}
+
+impl Kind {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Kuramoto => "kuramoto",
+            Kind::Transformer => "transformer",
+        }
+    }
+}
+
+impl Model {
+    /// Which it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Model::Kuramoto(_) => Kind::Kuramoto,
+            Model::Transformer(_) => Kind::Transformer,
+        }
+    }
+
+    /// Oscillators or channels per token.
+    pub fn width(&self) -> usize {
+        match self {
+            Model::Kuramoto(config) => config.width,
+            Model::Transformer(config) => config.width,
+        }
+    }
+
+    /// Layers.
+    pub fn layers(&self) -> usize {
+        match self {
+            Model::Kuramoto(config) => config.layers,
+            Model::Transformer(config) => config.layers,
+        }
+    }
+
+    /// The exact parameter count.
+    pub fn parameters(&self) -> Result<usize> {
+        Ok(match self {
+            Model::Kuramoto(config) => matching::count_kuramoto(config)?,
+            Model::Transformer(config) => matching::count_transformer(config)?,
+        })
+    }
+
+    /// Operations of a training step per token.
+    pub fn training_flops(&self, context: usize) -> f64 {
+        match self {
+            Model::Kuramoto(config) => flops::kuramoto(config, context).training,
+            Model::Transformer(config) => flops::transformer(config, context).training,
+        }
+    }
+
+    fn set_vocab_and_width(&mut self, vocab: usize, budget: usize) -> Result<()> {
+        let (own_vocab, own_width) = match self {
+            Model::Kuramoto(config) => (&mut config.vocab, &mut config.width),
+            Model::Transformer(config) => (&mut config.vocab, &mut config.width),
+        };
+        if *own_vocab != 0 && *own_vocab != vocab {
+            let allowed = format!("the corpus has {vocab} distinct bytes; leave it at 0");
+            return Err(Error::setting("model.vocab", *own_vocab, allowed));
+        }
+        *own_vocab = vocab;
+        if *own_width == 0 {
+            let matched = match self {
+                // Matching goes through valid configurations only; ranks are bounded by the width it will find.
+                Model::Kuramoto(config) => matching::match_kuramoto(config, budget)?,
+                Model::Transformer(config) => matching::match_transformer(config, budget)?,
+            };
+            match self {
+                Model::Kuramoto(config) => config.width = matched.width,
+                Model::Transformer(config) => config.width = matched.width,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keys to lay over a configuration, and where they come from.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// A file or flag, for messages.
+    pub origin: String,
+    /// The keys.
+    pub table: Table,
+}
+
+impl Layer {
+    /// From the text of a TOML file.
+    pub fn parse(origin: impl Into<String>, text: &str) -> Result<Layer> {
+        let origin = origin.into();
+        match text.parse::<Table>() {
+            Ok(table) => Ok(Layer { origin, table }),
+            Err(error) => {
+                Err(Error::Config { origin, why: format!("it is not TOML: {}", one_line(&error.to_string())) })
+            }
+        }
+    }
+
+    /// From a dotted key and the text of a value: TOML where it is, else a string.
+    pub fn set(origin: impl Into<String>, key: &str, value: &str) -> Layer {
+        let parsed = format!("x = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("x"));
+        let mut value = parsed.unwrap_or_else(|| Value::String(value.into()));
+        for part in key.rsplit('.') {
+            value = Value::Table(Table::from_iter([(part.to_string(), value)]));
+        }
+        let Value::Table(table) = value else { unreachable!("a key has at least one part") };
+        Layer { origin: origin.into(), table }
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.table.get(key).and_then(Value::as_str)
+    }
+}
+
+impl Config {
+    /// A preset with `layers` laid over it, later ones over earlier ones.
+    pub fn layered(layers: &[Layer]) -> Result<Config> {
+        let last = |key: &str| layers.iter().rev().find_map(|layer| Some((layer, layer.text(key)?)));
+        let preset = match last("preset") {
+            Some((_, name)) => presets::Preset::named(name)?,
+            None => presets::Preset::Quick,
+        };
+        let protocol = match last("protocol") {
+            Some((_, name)) => presets::Protocol::named(name)?,
+            None => presets::Protocol::Tuned,
+        };
+        let kind = layers.iter().rev().find_map(|layer| layer.table.get("model")?.get("kind")?.as_str());
+        let kind = match kind {
+            None | Some("kuramoto") => Kind::Kuramoto,
+            Some("transformer") => Kind::Transformer,
+            Some(other) => {
+                return Err(Error::setting("model.kind", format!("{other:?}"), "choose kuramoto or transformer"));
+            }
+        };
+        let mut table = Table::try_from(presets::config(preset, protocol, kind)).expect("presets are plain data");
+        for layer in layers {
+            overlay(&mut table, &layer.table, "", &layer.origin)?;
+        }
+        Config::from_table(table, &layers.last().map_or_else(|| "the preset".into(), |layer| layer.origin.clone()))
+    }
+
+    /// A whole configuration, as it is saved in a run.
+    pub fn parse(origin: &str, text: &str) -> Result<Config> {
+        Config::from_table(Layer::parse(origin, text)?.table, origin)
+    }
+
+    fn from_table(table: Table, origin: &str) -> Result<Config> {
+        Config::deserialize(table)
+            .map_err(|error| Error::Config { origin: origin.into(), why: one_line(&error.to_string()) })
+    }
+
+    /// As it is saved.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is plain data")
+    }
+
+    /// Switches the Kuramoto model by rows of the paper's ablation table.
+    pub fn ablate(&mut self, names: &[String]) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let Model::Kuramoto(model) = &mut self.model else {
+            return Err(Error::setting("ablation", names.join(","), "only the Kuramoto model has ablations"));
+        };
+        // Widths and vocabulary may still be open; any that are valid will do for checking the rest.
+        let open = (model.width, model.vocab);
+        model.width = if model.width == 0 { 4 * model.heads } else { model.width };
+        model.vocab = model.vocab.max(1);
+        let applied = ablation::apply(model, names);
+        (model.width, model.vocab) = open;
+        Ok(applied?)
+    }
+
+    /// Where the corpus comes from.
+    pub fn source(&self) -> Result<Source> {
+        Source::find(&self.data.corpus, &self.data.path, self.data.bytes)
+    }
+
+    /// Fills in what the corpus decides and checks everything.
+    pub fn resolve(&mut self, corpus: &Identity) -> Result<()> {
+        if !self.data.sha256.is_empty() && self.data.sha256 != corpus.sha256 {
+            let allowed = format!("the corpus {} has sha256 {}; leave it empty", corpus.name, corpus.sha256);
+            return Err(Error::setting("data.sha256", format!("{:?}", self.data.sha256), allowed));
+        }
+        self.data.sha256.clone_from(&corpus.sha256);
+        // A run may be resumed from another folder.
+        for path in [&mut self.data.corpus, &mut self.data.path] {
+            if Path::new(path.as_str()).exists() {
+                *path = std::path::absolute(&*path).map_or(path.clone(), |path| path.to_string_lossy().into_owned());
+            }
+        }
+        self.model.set_vocab_and_width(corpus.vocabulary.len(), self.budget)?;
+        self.check()
+    }
+
+    /// Says what is wrong, if anything.
+    pub fn check(&self) -> Result<()> {
+        self.model.parameters()?;
+        kuramoto_model::config::check_context(self.batch.context)?;
+        whole("batch.sequences", self.batch.sequences as u64, 1, 1 << 20)?;
+        whole("batch.accumulate", self.batch.accumulate as u64, 1, 1 << 20)?;
+        whole("batch.lanes", self.batch.lanes as u64, 1, kuramoto_model::engine::MAX_THREADS as u64)?;
+        let (key, amount) = match self.length {
+            Length::Epochs(amount) => ("length.epochs", amount),
+            Length::Steps(amount) => ("length.steps", amount),
+            Length::Tokens(amount) => ("length.tokens", amount),
+        };
+        whole(key, amount, 1, 1 << 50)?;
+        let optimizer = &self.optimizer;
+        number("optimizer.learning-rate", optimizer.learning_rate, f64::MIN_POSITIVE, f64::MAX)?;
+        number("optimizer.final-fraction", optimizer.final_fraction, 0.0, 1.0)?;
+        number("optimizer.beta1", optimizer.beta1, 0.0, 1.0 - 1e-12)?;
+        number("optimizer.beta2", optimizer.beta2, 0.0, 1.0 - 1e-12)?;
+        number("optimizer.epsilon", optimizer.epsilon, 0.0, 1.0)?;
+        number("optimizer.weight-decay", optimizer.weight_decay, 0.0, 1e6)?;
+        number("optimizer.clip", optimizer.clip, 0.0, f64::MAX)?;
+        match self.bad_steps.spike {
+            0.0 => Ok(()),
+            spike => number("bad-steps.spike", spike, 1.0, f64::MAX),
+        }
+    }
+}
+
+fn whole(key: &str, value: u64, low: u64, high: u64) -> Result<()> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::setting(key, value, format!("it must be from {low} to {high}")))
+}
+
+fn number(key: &str, value: f64, low: f64, high: f64) -> Result<()> {
+    if value.is_finite() && (low..=high).contains(&value) {
+        return Ok(());
+    }
+    let allowed = match (low, high) {
+        (f64::MIN_POSITIVE, _) => "it must be positive and finite".into(),
+        (low, f64::MAX) => format!("it must be finite and at least {low}"),
+        (low, high) => format!("it must be from {low} to {high}"),
+    };
+    Err(Error::setting(key, value, allowed))
+}
+
+/// Lays `over` on `base`, refusing keys that `base` does not have.
+fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result<()> {
+    for (key, value) in over {
+        let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        // The one table whose key is a choice: epochs, steps or tokens.
+        if dotted == "length" {
+            base.insert(key.clone(), value.clone());
+            continue;
+        }
+        match (base.get_mut(key), value) {
+            (None, _) => return Err(unknown_key(base, &dotted, key, origin)),
+            (Some(Value::Table(base)), Value::Table(over)) => overlay(base, over, &dotted, origin)?,
+            (Some(Value::Table(_)), value) => {
+                let why = format!("{dotted} = {value} is not allowed: it is a section with keys of its own");
+                return Err(Error::Config { origin: origin.into(), why });
+            }
+            (Some(slot), value) => {
+                *slot = like(slot, value).ok_or_else(|| {
+                    let allowed = format!("it must be a {}, such as {slot}", slot.type_str());
+                    Error::setting(dotted, value, allowed)
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `value` in the type of `slot`; whole numbers are numbers too.
+fn like(slot: &Value, value: &Value) -> Option<Value> {
+    match (slot, value) {
+        (Value::Float(_), Value::Integer(whole)) => Some(Value::Float(*whole as f64)),
+        // 1e6 is how people write a million.
+        (Value::Integer(_), Value::Float(x)) if x.fract() == 0.0 && x.abs() < 9e15 => Some(Value::Integer(*x as i64)),
+        (slot, value) if slot.same_type(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn unknown_key(base: &Table, dotted: &str, key: &str, origin: &str) -> Error {
+    let near = |name: &&String| strsim::jaro_winkler(&key.replace('_', "-"), name) > 0.8;
+    let best =
+        base.keys().filter(near).max_by(|a, b| strsim::jaro_winkler(key, a).total_cmp(&strsim::jaro_winkler(key, b)));
+    let hint = match best {
+        Some(name) => format!("; did you mean {name}?"),
+        None => format!("; there are {}", base.keys().cloned().collect::<Vec<_>>().join(", ")),
+    };
+    Error::UnknownKey { origin: origin.into(), key: dotted.into(), hint }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

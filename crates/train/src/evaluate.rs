@@ -1,0 +1,81 @@
+//! Bits per byte of a stretch of a corpus.
+
+use crate::config::Model;
+use crate::data::{Corpus, Split};
+use crate::error::Result;
+use crate::run::{Run, Which};
+use crate::windows::{self, Window};
+use kuramoto_model::{Batch, Engine, Kuramoto, Network, Transformer};
+
+/// Sequences that are evaluated at a time; the sums do not depend on it.
+const TOGETHER: usize = 64;
+
+/// Mean bits per byte over the targets of `windows`, each seeing its own window only. The sum is taken window by window
+/// in order, so it is the same bits for any number of threads.
+pub fn bits_per_byte<N: Network<f32>>(engine: &mut Engine<f32, N>, corpus: &Corpus, windows: &[Window]) -> Result<f64> {
+    let (mut tokens, mut targets, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut nats, mut bytes) = (0.0, 0);
+    // A batch holds windows of one length; only the last window of a split may be shorter.
+    for windows in windows.chunk_by(|a, b| a.len == b.len).flat_map(|alike| alike.chunks(TOGETHER)) {
+        let length = windows[0].len;
+        tokens.resize(windows.len() * length, 0);
+        targets.resize(windows.len() * length, 0);
+        sums.resize(windows.len(), 0.0);
+        for ((window, tokens), targets) in windows.iter().zip(tokens.chunks_mut(length)).zip(targets.chunks_mut(length))
+        {
+            corpus.read(*window, tokens, targets);
+        }
+        engine.evaluate(&Batch { tokens: &tokens, targets: &targets, length }, &mut sums)?;
+        nats += sums.iter().sum::<f64>();
+        bytes += windows.len() * length;
+    }
+    Ok(nats / std::f64::consts::LN_2 / bytes.max(1) as f64)
+}
+
+/// What an evaluation of a run found.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Evaluation {
+    /// Mean over the bytes of the split.
+    pub bits_per_byte: f64,
+    /// Bytes predicted: all of the split but its first.
+    pub bytes: usize,
+    /// After which step the parameters were saved.
+    pub step: u64,
+    /// Fewest bits per byte that are possible, where that is known.
+    pub floor_bits_per_byte: Option<f64>,
+}
+
+/// Exact bits per byte of a whole split under a checkpoint of a run.
+pub fn evaluate(run: &Run, which: Which, corpus: &Corpus, split: Split, threads: usize) -> Result<Evaluation> {
+    corpus.check_same(run.corpus())?;
+    let context = run.config().batch.context;
+    match &run.config().model {
+        Model::Kuramoto(config) => {
+            whole_split(Kuramoto::new(config.clone(), context)?, run, which, corpus, split, threads)
+        }
+        Model::Transformer(config) => {
+            whole_split(Transformer::new(config.clone(), context)?, run, which, corpus, split, threads)
+        }
+    }
+}
+
+fn whole_split<N: Network<f32>>(
+    network: N,
+    run: &Run,
+    which: Which,
+    corpus: &Corpus,
+    split: Split,
+    threads: usize,
+) -> Result<Evaluation> {
+    let loaded = run.load(which, network.layout())?;
+    let windows = windows::all(corpus.split(split), network.context());
+    // Lanes hold gradients, of which there are none here.
+    let mut engine = Engine::new(network, TOGETHER, threads, threads)?;
+    engine.parameters_mut().copy_from_slice(&loaded.parameters);
+    Ok(Evaluation {
+        bits_per_byte: bits_per_byte(&mut engine, corpus, &windows)?,
+        bytes: windows.iter().map(|window| window.len).sum(),
+        step: loaded.state.step,
+        floor_bits_per_byte: corpus.floor(&windows),
+    })
+}

@@ -1,0 +1,180 @@
+//! Writing on from a prompt, byte by byte.
+
+use crate::config::Model;
+use crate::data::Identity;
+use crate::error::{Error, Result};
+use crate::run::{Run, Which};
+use kuramoto_model::{Decoder, Kuramoto, Network, Transformer};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// How the next byte is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Logits are divided by it; 0 takes the likeliest byte always.
+    pub temperature: f64,
+    /// Draws from the likeliest bytes that make up this probability together; 1 for all.
+    pub top_p: f64,
+    /// Of the draws.
+    pub seed: u64,
+}
+
+impl Sampling {
+    /// Says what is wrong, if anything.
+    pub fn check(&self) -> Result<()> {
+        if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
+            return Err(Error::setting("temperature", self.temperature, "it must be finite and at least 0"));
+        }
+        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
+            return Err(Error::setting("top-p", self.top_p, "it must be more than 0 and at most 1"));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes to begin with when nothing is said: a line break, which most texts hold.
+pub fn default_prompt(corpus: &Identity) -> Vec<u8> {
+    let start = if corpus.vocabulary.contains(&b'\n') { b'\n' } else { corpus.vocabulary[0] };
+    vec![start]
+}
+
+/// Writes `bytes` bytes after `prompt`, handing each to `write` as it comes, until `write` says false. When the context
+/// is full, the model goes on with the second half of it.
+pub fn generate(
+    run: &Run,
+    which: Which,
+    prompt: &[u8],
+    bytes: usize,
+    sampling: &Sampling,
+    write: &mut dyn FnMut(u8) -> bool,
+) -> Result<()> {
+    sampling.check()?;
+    let context = run.config().batch.context;
+    match &run.config().model {
+        Model::Kuramoto(config) => {
+            write_on(&Kuramoto::new(config.clone(), context)?, run, which, prompt, bytes, sampling, write)
+        }
+        Model::Transformer(config) => {
+            write_on(&Transformer::new(config.clone(), context)?, run, which, prompt, bytes, sampling, write)
+        }
+    }
+}
+
+fn write_on<N: Network<f32>>(
+    network: &N,
+    run: &Run,
+    which: Which,
+    prompt: &[u8],
+    bytes: usize,
+    sampling: &Sampling,
+    write: &mut dyn FnMut(u8) -> bool,
+) -> Result<()> {
+    let known = run.corpus().tokens();
+    let mut history = Vec::with_capacity(prompt.len() + bytes);
+    for (at, &byte) in prompt.iter().enumerate() {
+        history.push(known[usize::from(byte)].ok_or_else(|| {
+            let corpus = &run.corpus().name;
+            let value = format!("byte 0x{byte:02x} ({:?}) at {at}", char::from(byte));
+            Error::setting(
+                "prompt",
+                value,
+                format!("it does not occur in {corpus}; the model knows only bytes that do"),
+            )
+        })?);
+    }
+    if history.is_empty() {
+        return Err(Error::setting("prompt", "\"\"", "give at least one byte to go on from"));
+    }
+    let parameters = run.load(which, network.layout())?.parameters;
+    let mut decoder = network.decoder(&parameters);
+    // A long prompt: what fits with room to write.
+    let mut next = history.len().saturating_sub(network.context().div_ceil(2));
+    let mut random = ChaCha8Rng::seed_from_u64(sampling.seed);
+    let mut nucleus = Vec::with_capacity(network.vocab());
+    for _ in 0..bytes {
+        if decoder.len() == network.context() {
+            decoder.clear();
+            next = history.len() - network.context().div_ceil(2);
+        }
+        let mut drawn = None;
+        while next < history.len() {
+            let logits = decoder.push(history[next])?;
+            next += 1;
+            if next == history.len() {
+                drawn = Some(draw(logits, sampling, &mut random, &mut nucleus));
+            }
+        }
+        let token = drawn.expect("at least the last byte was new to the decoder");
+        history.push(token);
+        if !write(run.corpus().vocabulary[usize::from(token)]) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Draws a token; `nucleus` is room to work in.
+fn draw(logits: &[f32], sampling: &Sampling, random: &mut impl Rng, nucleus: &mut Vec<(u8, f64)>) -> u8 {
+    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    // At temperature 0 only the likeliest is left: the quotient is 0 / 0 for it and minus infinity for the others.
+    let weight = |x: f32| if x == highest { 1.0 } else { (f64::from(x - highest) / sampling.temperature).exp() };
+    nucleus.clear();
+    nucleus.extend(logits.iter().enumerate().map(|(token, &x)| (token as u8, weight(x))));
+    nucleus.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let total: f64 = nucleus.iter().map(|(_, weight)| weight).sum();
+    let mut kept = 0.0;
+    let count = nucleus.iter().take_while(|(_, weight)| {
+        let wanted = kept < sampling.top_p * total;
+        kept += weight;
+        wanted
+    });
+    let count = count.count().max(1);
+    let mass: f64 = nucleus[..count].iter().map(|(_, weight)| weight).sum();
+    let mut left = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * mass;
+    for &(token, weight) in &nucleus[..count] {
+        left -= weight;
+        if left < 0.0 {
+            return token;
+        }
+    }
+    nucleus[count - 1].0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(logits: &[f32], sampling: Sampling) -> Vec<f64> {
+        let mut random = ChaCha8Rng::seed_from_u64(sampling.seed);
+        let mut counts = vec![0.0; logits.len()];
+        for _ in 0..20_000 {
+            counts[usize::from(draw(logits, &sampling, &mut random, &mut Vec::new()))] += 1.0 / 20_000.0;
+        }
+        counts
+    }
+
+    fn near(found: &[f64], expected: &[f64]) {
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() < 0.02, "{found:?} against {expected:?}");
+        }
+    }
+
+    #[test]
+    fn draws_follow_the_probabilities() {
+        let logits = [0.5f32.ln(), 0.3f32.ln(), 0.2f32.ln()];
+        let with = |temperature, top_p| shares(&logits, Sampling { temperature, top_p, seed: 1 });
+        near(&with(1.0, 1.0), &[0.5, 0.3, 0.2]);
+        near(&with(0.0, 1.0), &[1.0, 0.0, 0.0]);
+        near(&with(0.5, 1.0), &[25.0 / 38.0, 9.0 / 38.0, 4.0 / 38.0]);
+        // Half is reached by the first alone, more needs the second.
+        near(&with(1.0, 0.5), &[1.0, 0.0, 0.0]);
+        near(&with(1.0, 0.6), &[0.625, 0.375, 0.0]);
+    }
+
+    #[test]
+    fn impossible_settings_are_refused() {
+        for (temperature, top_p) in [(-1.0, 1.0), (f64::NAN, 1.0), (1.0, 0.0), (1.0, 1.1), (f64::INFINITY, 1.0)] {
+            assert!(Sampling { temperature, top_p, seed: 0 }.check().is_err());
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Presets and protocols: where a configuration starts.
+//!
+//! A preset is a size and a corpus, a protocol a recipe. `paper` is the paper's recipe to the letter, the same for
+//! both models; `tuned` is what the study of `docs/recipe.md` chose, for each model its own. The paper says nothing of
+//! where parameters start, so both protocols start them alike.
+
+use crate::config::*;
+use crate::error::{Error, Result};
+use kuramoto_model::{KuramotoConfig, TransformerConfig};
+use serde::{Deserialize, Serialize};
+
+/// A size and a corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Preset {
+    /// Two minutes on two cores, on the generated tales.
+    #[serde(rename = "quick")]
+    Quick,
+    /// One million parameters on enwik8.
+    #[serde(rename = "1m")]
+    OneMillion,
+    /// Five million parameters on enwik8.
+    #[serde(rename = "5m")]
+    FiveMillion,
+}
+
+/// A recipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Each model's own best.
+    Tuned,
+    /// The paper's.
+    Paper,
+}
+
+impl Preset {
+    /// By its name on the command line.
+    pub fn named(name: &str) -> Result<Preset> {
+        match name {
+            "quick" => Ok(Preset::Quick),
+            "1m" => Ok(Preset::OneMillion),
+            "5m" => Ok(Preset::FiveMillion),
+            _ => Err(Error::setting("preset", format!("{name:?}"), "choose quick, 1m or 5m")),
+        }
+    }
+}
+
+impl Protocol {
+    /// By its name on the command line.
+    pub fn named(name: &str) -> Result<Protocol> {
+        match name {
+            "tuned" => Ok(Protocol::Tuned),
+            "paper" => Ok(Protocol::Paper),
+            _ => Err(Error::setting("protocol", format!("{name:?}"), "choose tuned or paper")),
+        }
+    }
+}
+
+/// The configuration of a preset under a protocol, before anything is laid over it.
+pub fn config(preset: Preset, protocol: Protocol, kind: Kind) -> Config {
+    let quick = preset == Preset::Quick;
+    let dropout = match (preset, protocol) {
+        (_, Protocol::Paper) => 0.1,
+        // Text that is never read twice cannot be overfitted.
+        _ => 0.0,
+    };
+    let layers = if quick { 3 } else { 4 };
+    Config {
+        preset,
+        protocol,
+        seed: 0,
+        budget: match preset {
+            Preset::Quick => 150_000,
+            Preset::OneMillion => 1_000_000,
+            Preset::FiveMillion => 5_000_000,
+        },
+        length: match (preset, protocol) {
+            (Preset::Quick, _) => Length::Steps(1200),
+            (_, Protocol::Paper) => Length::Epochs(50),
+            (_, Protocol::Tuned) => Length::Epochs(1),
+        },
+        data: Data {
+            corpus: if quick { "tales".into() } else { "enwik8".into() },
+            path: String::new(),
+            bytes: 0,
+            sha256: String::new(),
+        },
+        batch: Batch { sequences: if quick { 16 } else { 64 }, context: 256, accumulate: 1, lanes: 8 },
+        optimizer: match protocol {
+            Protocol::Paper => paper_optimizer(),
+            Protocol::Tuned => tuned_optimizer(kind),
+        },
+        validation: match (preset, protocol) {
+            (Preset::Quick, _) => Validation { every: 200, windows: 400, patience: 0, test: false },
+            (_, Protocol::Paper) => Validation { every: 0, windows: 0, patience: 0, test: false },
+            (_, Protocol::Tuned) => Validation { every: 250, windows: 1000, patience: 0, test: false },
+        },
+        checkpoints: Checkpoints { every: 0, keep: 2 },
+        bad_steps: BadSteps { policy: Policy::Stop, spike: 3.0 },
+        // 0: the corpus and the budget decide.
+        model: match kind {
+            Kind::Kuramoto => {
+                Model::Kuramoto(KuramotoConfig { vocab: 0, width: 0, layers, dropout, ..Default::default() })
+            }
+            Kind::Transformer => {
+                Model::Transformer(TransformerConfig { vocab: 0, width: 0, layers, dropout, ..Default::default() })
+            }
+        },
+    }
+}
+
+fn paper_optimizer() -> Optimizer {
+    Optimizer {
+        learning_rate: 1e-3,
+        warmup: 0,
+        schedule: Schedule::Constant,
+        final_fraction: 1.0,
+        beta1: 0.9,
+        beta2: 0.999,
+        epsilon: 1e-8,
+        weight_decay: 0.01,
+        decay: Decay::All,
+        clip: 1.0,
+    }
+}
+
+fn tuned_optimizer(kind: Kind) -> Optimizer {
+    Optimizer {
+        learning_rate: match kind {
+            Kind::Kuramoto => 8e-3,
+            Kind::Transformer => 4e-3,
+        },
+        warmup: 100,
+        schedule: Schedule::Cosine,
+        final_fraction: 0.1,
+        decay: Decay::Weights,
+        ..paper_optimizer()
+    }
+}

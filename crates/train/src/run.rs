@@ -1,0 +1,303 @@
+//! Run folders.
+//!
+//! `config.toml` (the resolved configuration), `corpus.json` (what identifies the corpus, and its vocabulary),
+//! `metrics.jsonl` (a row a step), `events.out.tfevents.*` (the same for TensorBoard), `checkpoints/step-N/`, the
+//! pointers `best` and `last` (text files that name a checkpoint), `summary.json` once training is done, and `lock`,
+//! held while a process trains.
+
+use crate::checkpoint::{self, Loaded};
+use crate::config::Config;
+use crate::data::Identity;
+use crate::disk::{self, Disk};
+use crate::error::{At, Error, Result};
+use crate::state::State;
+use kuramoto_model::Layout;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// A run folder.
+#[derive(Clone, Debug)]
+pub struct Run {
+    folder: PathBuf,
+    config: Config,
+    corpus: Identity,
+}
+
+/// What a finished run came to; saved as `summary.json`, printed by `--json` as the last line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The run folder.
+    pub run: PathBuf,
+    /// `kuramoto` or `transformer`.
+    pub model: String,
+    /// The corpus.
+    pub corpus: String,
+    /// Exact count.
+    pub parameters: usize,
+    /// Steps taken.
+    pub steps: u64,
+    /// Bytes read.
+    pub tokens: u64,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// Why training ended.
+    pub ended: Ended,
+    /// Of recent training steps.
+    pub train_bits_per_byte: Option<f64>,
+    /// The best validation.
+    pub validation_bits_per_byte: Option<f64>,
+    /// After which step it was.
+    pub best_step: Option<u64>,
+    /// Of the last validation.
+    pub last_validation_bits_per_byte: Option<f64>,
+    /// Fewest bits per byte that were possible on what was validated, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_bits_per_byte: Option<f64>,
+    /// Of the test split with the best parameters, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_bits_per_byte: Option<f64>,
+    /// Steps that were not applied.
+    pub bad_steps: u64,
+}
+
+/// Why training ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// All steps were taken.
+    Finished,
+    /// Validation had not improved for as long as `validation.patience` says.
+    EarlyStop,
+    /// It was asked to stop; resume it to go on.
+    Interrupted,
+}
+
+/// Which checkpoint of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one that validated best.
+    Best,
+    /// The newest.
+    Last,
+    /// The one of that step.
+    Step(u64),
+}
+
+impl std::str::FromStr for Which {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Which> {
+        match text {
+            "best" => Ok(Which::Best),
+            "last" => Ok(Which::Last),
+            _ => match text.strip_prefix("step-").unwrap_or(text).parse() {
+                Ok(step) => Ok(Which::Step(step)),
+                Err(_) => Err(Error::setting("checkpoint", format!("{text:?}"), "choose best, last or step-N")),
+            },
+        }
+    }
+}
+
+/// A checkpoint and what had to be passed over to find it.
+pub struct Found {
+    /// What it holds.
+    pub loaded: Loaded,
+    /// Newer ones that are not good, with the reason.
+    pub refused: Vec<(PathBuf, String)>,
+}
+
+impl Run {
+    /// Makes a new run folder; one that is there and holds anything is refused.
+    pub fn create(disk: &dyn Disk, folder: &Path, config: &Config, corpus: &Identity) -> Result<Run> {
+        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            let advice = if folder.join("config.toml").exists() { "resume it with --resume, or " } else { "" };
+            return Err(Error::run(folder, format!("the folder is not empty: {advice}choose another with --out")));
+        }
+        let checkpoints = folder.join("checkpoints");
+        disk.create_folder(&checkpoints).at("create", &checkpoints)?;
+        let identity = serde_json::to_vec_pretty(corpus).expect("an identity is plain data");
+        disk::replace(disk, &folder.join("corpus.json"), &identity)?;
+        // Last: a folder with a configuration is a run.
+        disk::replace(disk, &folder.join("config.toml"), config.to_toml().as_bytes())?;
+        Ok(Run { folder: folder.to_path_buf(), config: config.clone(), corpus: corpus.clone() })
+    }
+
+    /// Opens a run folder.
+    pub fn open(folder: &Path) -> Result<Run> {
+        let path = folder.join("config.toml");
+        let text = fs::read_to_string(&path).map_err(|error| {
+            Error::run(
+                folder,
+                format!("it is not a run folder ({}: {error}); `kuramoto runs` lists runs", path.display()),
+            )
+        })?;
+        let config = Config::parse(&path.display().to_string(), &text)?;
+        config.check()?;
+        let path = folder.join("corpus.json");
+        let corpus = fs::read(&path).at("read", &path)?;
+        let corpus = serde_json::from_slice(&corpus).map_err(|error| Error::run(&path, error.to_string()))?;
+        Ok(Run { folder: folder.to_path_buf(), config, corpus })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The resolved configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The corpus it was trained on.
+    pub fn corpus(&self) -> &Identity {
+        &self.corpus
+    }
+
+    /// Changes how long the run is to train.
+    pub fn set_length(&mut self, disk: &dyn Disk, length: crate::config::Length) -> Result<()> {
+        self.config.length = length;
+        self.config.check()?;
+        disk::replace(disk, &self.folder.join("config.toml"), self.config.to_toml().as_bytes())
+    }
+
+    /// Says where the corpus lies now; nothing is saved.
+    pub fn set_data_path(&mut self, path: &str) {
+        // A corpus without a name is its own path.
+        match self.config.data.corpus.as_str() {
+            "enwik8" | "codeparrot" => self.config.data.path = path.into(),
+            _ => self.config.data.corpus = path.into(),
+        }
+    }
+
+    /// What a finished or interrupted run came to.
+    pub fn summary(&self) -> Option<Summary> {
+        serde_json::from_slice(&fs::read(self.folder.join("summary.json")).ok()?).ok()
+    }
+
+    pub(crate) fn save_summary(&self, disk: &dyn Disk, summary: &Summary) -> Result<()> {
+        let json = serde_json::to_vec_pretty(summary).expect("a summary is plain data");
+        disk::replace(disk, &self.folder.join("summary.json"), &json)
+    }
+
+    /// Keeps other processes from training here until the returned file is dropped.
+    pub fn lock(&self) -> Result<File> {
+        let path = self.folder.join("lock");
+        let file = File::options().create(true).truncate(false).write(true).open(&path).at("open", &path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(Error::run(&self.folder, "another process is training this run")),
+            Err(TryLockError::Error(source)) => Err(Error::Io { action: "lock", path, source }),
+        }
+    }
+
+    /// True while a process trains here.
+    pub fn is_training(&self) -> bool {
+        File::open(self.folder.join("lock"))
+            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Points `best` or `last` to the checkpoint of a step.
+    pub(crate) fn point(&self, disk: &dyn Disk, name: &str, step: u64) -> Result<()> {
+        disk::replace(disk, &self.folder.join(name), format!("step-{step}\n").as_bytes())
+    }
+
+    fn pointed(&self, name: &str) -> Option<u64> {
+        fs::read_to_string(self.folder.join(name)).ok()?.trim().strip_prefix("step-")?.parse().ok()
+    }
+
+    /// Reads the newest good checkpoint, with its moments; None if there is none at all.
+    pub fn newest(&self, layout: &Layout) -> Result<Option<Found>> {
+        let mut refused = Vec::new();
+        for step in checkpoint::steps(&self.folder) {
+            let folder = checkpoint::folder(&self.folder, step);
+            match checkpoint::load(&folder, &self.config, layout, true) {
+                Ok(loaded) => return Ok(Some(Found { loaded, refused })),
+                Err(error) => refused.push((folder, error.to_string())),
+            }
+        }
+        match refused.first() {
+            None => Ok(None),
+            Some((folder, why)) => Err(Error::checkpoint(
+                folder,
+                format!("none of the {} checkpoints of this run is good; the newest: {why}", refused.len()),
+            )),
+        }
+    }
+
+    /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if the pointer
+    /// is gone.
+    pub fn load(&self, which: Which, layout: &Layout) -> Result<Loaded> {
+        let step = match which {
+            Which::Step(step) => Some(step),
+            Which::Best => self.pointed("best"),
+            Which::Last => None,
+        };
+        if let Some(step) = step {
+            return checkpoint::load(&checkpoint::folder(&self.folder, step), &self.config, layout, false);
+        }
+        match self.newest(layout)? {
+            Some(found) => Ok(found.loaded),
+            None => Err(Error::run(&self.folder, "there is no checkpoint yet: train it further with --resume")),
+        }
+    }
+
+    /// Removes checkpoints beyond the newest `keep` (0 for none); the best always stays.
+    pub(crate) fn prune(&self, disk: &dyn Disk, keep: usize, state: &State) -> Result<()> {
+        if keep == 0 {
+            return Ok(());
+        }
+        let best = state.best.map(|best| best.step);
+        for step in checkpoint::steps(&self.folder).into_iter().skip(keep).filter(|&step| Some(step) != best) {
+            let folder = checkpoint::folder(&self.folder, step);
+            // Out of sight first: a folder that is half removed must not look like a checkpoint.
+            let aside = disk::hidden(&folder, "old");
+            disk.rename(&folder, &aside).at("remove", &folder)?;
+            disk.remove_folder(&aside).at("remove", &aside)?;
+        }
+        Ok(())
+    }
+
+    /// Sets aside checkpoints that are not good, and clears what an interrupted save left half done.
+    pub(crate) fn tidy(&self, disk: &dyn Disk, refused: &[(PathBuf, String)]) -> Result<()> {
+        for (folder, _) in refused {
+            let mut aside = disk::hidden(folder, "refused");
+            let mut number = 1;
+            while aside.exists() {
+                number += 1;
+                aside = disk::hidden(folder, &format!("refused-{number}"));
+            }
+            disk.rename(folder, &aside).at("set aside", folder)?;
+        }
+        for entry in fs::read_dir(self.folder.join("checkpoints")).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(".step-") && (name.ends_with(".partial") || name.ends_with(".old")) {
+                disk.remove_folder(&entry.path()).at("remove", &entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The run folders in `folder`, in order of their names.
+pub fn list(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    if folder.join("config.toml").is_file() {
+        found.push(folder.to_path_buf());
+        return Ok(found);
+    }
+    for entry in fs::read_dir(folder).at("list", folder)?.flatten() {
+        if entry.path().join("config.toml").is_file() {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The first of `FOLDER/NAME-1`, `FOLDER/NAME-2`, .. that is not there yet.
+pub fn free_name(folder: &Path, name: &str) -> PathBuf {
+    (1..).map(|n| folder.join(format!("{name}-{n}"))).find(|path| !path.exists()).expect("numbers do not end")
+}

@@ -1,0 +1,80 @@
+//! Where training is: all that a resumed run needs besides the arenas.
+
+use serde::{Deserialize, Serialize};
+
+/// Saved as `state.json` in every checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Steps taken, skipped ones too.
+    pub step: u64,
+    /// Updates applied, which is what AdamW counts.
+    pub updates: u64,
+    /// Bytes read.
+    pub tokens: u64,
+    /// Mean loss of recent steps, nats per byte.
+    pub recent_loss: Option<f64>,
+    /// Bad steps since the last good one.
+    pub consecutive_bad: u64,
+    /// Bad steps in all.
+    pub bad_steps: u64,
+    /// The last validation, bits per byte.
+    pub validation: Option<f64>,
+    /// The best validation so far.
+    pub best: Option<Best>,
+    /// Validations since the best.
+    pub since_best: u64,
+    /// Seconds of training, over all resumes. The one field that is not reproducible.
+    pub seconds: f64,
+}
+
+/// A validation that no other was better than.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// After which step.
+    pub step: u64,
+    /// Bits per byte.
+    pub bits_per_byte: f64,
+}
+
+/// Least weight of one step in the mean of recent losses.
+const RECENT: f64 = 0.05;
+/// Steps before a mean of losses says anything about what is usual.
+const SETTLED: u64 = 50;
+
+impl State {
+    /// Takes the loss of a good step into the recent mean.
+    pub(crate) fn observe(&mut self, loss: f64) {
+        // A plain mean at first, so that the high losses of the first steps are soon forgotten.
+        let weight = RECENT.max(1.0 / self.updates.max(1) as f64);
+        self.recent_loss = Some(self.recent_loss.map_or(loss, |recent| recent + weight * (loss - recent)));
+        self.consecutive_bad = 0;
+    }
+
+    /// Why a step must not be applied, if so.
+    pub(crate) fn objection(&self, loss: f64, norm: f64, spike: f64) -> Option<String> {
+        if !loss.is_finite() {
+            return Some(format!("the loss is {loss}"));
+        }
+        if !norm.is_finite() {
+            return Some(format!("the gradient norm is {norm}"));
+        }
+        let recent = self.recent_loss?;
+        (spike > 0.0 && self.updates >= SETTLED && loss > spike * recent).then(|| {
+            let bits = |nats: f64| nats / std::f64::consts::LN_2;
+            format!("the loss leapt from {:.3} to {:.3} bits per byte", bits(recent), bits(loss))
+        })
+    }
+
+    /// Takes a validation; true if it is the best so far.
+    pub(crate) fn judge(&mut self, bits_per_byte: f64) -> bool {
+        self.validation = Some(bits_per_byte);
+        let better = self.best.is_none_or(|best| bits_per_byte < best.bits_per_byte);
+        if better {
+            self.best = Some(Best { step: self.step, bits_per_byte });
+            self.since_best = 0;
+        } else {
+            self.since_best += 1;
+        }
+        better
+    }
+}

@@ -1,0 +1,490 @@
+//! The training loop.
+//!
+//! A step reads its windows, which depend on (seed, epoch, step) only; takes the gradient; clips; applies AdamW. The
+//! whole state is the arenas and [`State`], so a run that is stopped anywhere and resumed gives the same bits as one
+//! that was not. Whatever happens is told to an [`Observer`]; nothing is printed here.
+
+use crate::checkpoint::{self, Arenas};
+use crate::config::{Config, Decay, Length, Model, Policy};
+use crate::data::{Corpus, Split};
+use crate::disk::{Appender, Disk};
+use crate::error::{At, Error, Result};
+use crate::evaluate::bits_per_byte;
+use crate::memory;
+use crate::metrics::{self, Row};
+use crate::run::{Ended, Run, Summary, Which};
+use crate::state::State;
+use crate::tensorboard;
+use crate::windows::{self, Sampler, Window};
+use kuramoto_model::{Batch, Engine, Kuramoto, Network, Tensor, Transformer, Update};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// What is known before the first step.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The run folder.
+    pub run: PathBuf,
+    /// The configuration.
+    pub config: Config,
+    /// Exact count.
+    pub parameters: usize,
+    /// Steps in all.
+    pub steps: u64,
+    /// Steps already taken.
+    pub done: u64,
+    /// Steps in a pass over the training split.
+    pub steps_per_epoch: u64,
+    /// Bytes of memory that training will hold, besides the corpus.
+    pub planned_bytes: usize,
+    /// Bytes of the three splits.
+    pub splits: [usize; 3],
+    /// Distinct bytes.
+    pub vocabulary: usize,
+    /// Bytes that a validation predicts.
+    pub validation_bytes: usize,
+    /// Fewest bits per byte that are possible on what is validated, where that is known.
+    pub floor: Option<f64>,
+    /// Threads at work.
+    pub threads: usize,
+}
+
+/// Is told what happens.
+pub trait Observer {
+    /// Before the first step.
+    fn plan(&mut self, _plan: &Plan) {}
+    /// After every step.
+    fn step(&mut self, _row: &Row, _state: &State) {}
+    /// Before a stretch of work that takes a while, such as a validation.
+    fn busy(&mut self, _with: &str) {}
+    /// Something went wrong that training survives.
+    fn warning(&mut self, _text: &str) {}
+    /// A checkpoint is safe.
+    fn saved(&mut self, _step: u64) {}
+    /// True to stop after this step.
+    fn stop(&mut self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {}
+
+/// How to train, apart from what decides the numbers.
+pub struct Setting<'a> {
+    /// Threads; more than `batch.lanes` have nothing to do.
+    pub threads: usize,
+    /// The files.
+    pub disk: &'a dyn Disk,
+    /// Multiply-adds of the whole machine counted as FLOP/s, for utilisation.
+    pub peak_flops: Option<f64>,
+}
+
+/// Trains a run from where it is to its end, or until it is asked to stop.
+pub fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<Summary> {
+    corpus.check_same(run.corpus())?;
+    let context = run.config().batch.context;
+    match &run.config().model {
+        Model::Kuramoto(config) => {
+            Trainer::new(Kuramoto::new(config.clone(), context)?, run, corpus, setting, observer)?.train()
+        }
+        Model::Transformer(config) => {
+            Trainer::new(Transformer::new(config.clone(), context)?, run, corpus, setting, observer)?.train()
+        }
+    }
+}
+
+/// Consecutive bad steps after which skipping gives up.
+const MOST_BAD: u64 = 20;
+
+struct Trainer<'a, N: Network<f32>> {
+    engine: Engine<f32, N>,
+    run: &'a Run,
+    corpus: &'a Corpus,
+    setting: &'a Setting<'a>,
+    observer: &'a mut dyn Observer,
+    sampler: Sampler,
+    validation: Vec<Window>,
+    floor: Option<f64>,
+    steps: u64,
+    state: State,
+    metrics: Appender,
+    events: Appender,
+    tokens: Vec<u8>,
+    targets: Vec<u8>,
+    /// The last step that is safe on disk.
+    saved: Option<u64>,
+}
+
+impl<'a, N: Network<f32>> Trainer<'a, N> {
+    fn new(
+        network: N,
+        run: &'a Run,
+        corpus: &'a Corpus,
+        setting: &'a Setting<'a>,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
+        let config = run.config();
+        let batch = &config.batch;
+        let range = corpus.split(Split::Train);
+        let sampler = Sampler::new(config.seed, range.clone(), batch.context, batch.windows()).ok_or_else(|| {
+            Error::corpus(
+                &corpus.identity().name,
+                format!(
+                    "its training split of {} bytes does not fill a batch of {} windows of {} bytes: use a smaller \
+                     batch.sequences or batch.context, or more text",
+                    range.len(),
+                    batch.windows(),
+                    batch.context
+                ),
+            )
+        })?;
+        let validation = windows::sample(corpus.split(Split::Validation), batch.context, config.validation.windows);
+        if validation.is_empty() {
+            return Err(Error::corpus(&corpus.identity().name, "its validation split has fewer than two bytes"));
+        }
+        let steps = match config.length {
+            Length::Steps(steps) => steps,
+            Length::Epochs(epochs) => epochs.saturating_mul(sampler.steps_per_epoch()),
+            Length::Tokens(tokens) => tokens.div_ceil(batch.tokens()),
+        };
+        let planned = Engine::<f32, N>::planned_bytes(&network, batch.lanes, setting.threads);
+        memory::check(planned as u64)?;
+        let mut engine = Engine::new(network, batch.windows(), batch.lanes, setting.threads)?;
+
+        let disk = setting.disk;
+        let mut state = State::default();
+        let mut saved = None;
+        match run.newest(engine.network().layout())? {
+            Some(found) => {
+                for (folder, why) in &found.refused {
+                    observer.warning(&format!("{why}; set aside {}", folder.display()));
+                }
+                run.tidy(disk, &found.refused)?;
+                state = found.loaded.state;
+                saved = Some(state.step);
+                engine.parameters_mut().copy_from_slice(&found.loaded.parameters);
+                let (first, second) = engine.moments_mut();
+                first.copy_from_slice(&found.loaded.moments.0);
+                second.copy_from_slice(&found.loaded.moments.1);
+            }
+            None => {
+                run.tidy(disk, &[])?;
+                engine.initialize(config.seed);
+            }
+        }
+        let metrics_path = run.folder().join("metrics.jsonl");
+        let length = metrics::rewind(disk, &metrics_path, state.step)?;
+        let events = run.folder().join(format!("events.out.tfevents.{:.0}.{}", wall_time(), state.step));
+        let mut trainer = Trainer {
+            floor: corpus.floor(&validation),
+            tokens: vec![0; batch.windows() * batch.context],
+            targets: vec![0; batch.windows() * batch.context],
+            metrics: Appender::new(metrics_path, length),
+            events: Appender::new(events, 0),
+            engine,
+            run,
+            corpus,
+            setting,
+            observer,
+            sampler,
+            validation,
+            steps,
+            state,
+            saved,
+        };
+        trainer.observer.plan(&Plan {
+            run: run.folder().to_path_buf(),
+            config: config.clone(),
+            parameters: trainer.engine.parameters().len(),
+            steps,
+            done: trainer.state.step,
+            steps_per_epoch: trainer.sampler.steps_per_epoch(),
+            planned_bytes: planned,
+            splits: [Split::Train, Split::Validation, Split::Test].map(|split| corpus.split(split).len()),
+            vocabulary: corpus.identity().vocabulary.len(),
+            validation_bytes: trainer.validation.iter().map(|window| window.len).sum(),
+            floor: trainer.floor,
+            threads: setting.threads.min(batch.lanes),
+        });
+        let header = tensorboard::header(wall_time(), trainer.state.step + 1);
+        trainer.append_events(&header);
+        Ok(trainer)
+    }
+
+    fn train(mut self) -> Result<Summary> {
+        let mut ended = Ended::Finished;
+        while self.state.step < self.steps {
+            if self.observer.stop() {
+                ended = Ended::Interrupted;
+                break;
+            }
+            let row = self.step()?;
+            let validated = row.validation_bits_per_byte.is_some();
+            let line = row.to_line();
+            let trouble = self.metrics.add(self.setting.disk, line.as_bytes());
+            self.warn(trouble);
+            self.append_scalars(&row);
+            if self.checkpoint_is_due(&row) {
+                self.checkpoint();
+            }
+            self.observer.step(&row, &self.state);
+            if validated && self.patience_is_over() {
+                ended = Ended::EarlyStop;
+                break;
+            }
+        }
+        self.finish(ended)
+    }
+
+    /// One step; the parameters are left as they are if it is bad.
+    fn step(&mut self) -> Result<Row> {
+        let started = Instant::now();
+        let config = self.run.config();
+        let (step, context) = (self.state.step + 1, config.batch.context);
+        let rows = self.tokens.chunks_mut(context).zip(self.targets.chunks_mut(context));
+        for (window, (tokens, targets)) in self.sampler.windows(step - 1).zip(rows) {
+            self.corpus.read(window, tokens, targets);
+        }
+        let batch = Batch { tokens: &self.tokens, targets: &self.targets, length: context };
+        let loss = self.engine.gradient(&batch, config.seed, step)?;
+        let norm = self.engine.gradient_norm();
+        let bad = self.state.objection(loss, norm, config.bad_steps.spike);
+        let learning_rate = config.optimizer.learning_rate_at(step, self.steps);
+        match &bad {
+            None => {
+                self.state.updates += 1;
+                self.engine.update(&update(config, learning_rate, self.state.updates), norm);
+                self.state.observe(loss);
+            }
+            Some(why) => self.keep_bad_step(step, why)?,
+        }
+        self.state.step = step;
+        self.state.tokens += config.batch.tokens();
+        let mut row = Row {
+            step,
+            epoch: step as f64 / self.sampler.steps_per_epoch() as f64,
+            tokens: self.state.tokens,
+            train_bits_per_byte: loss / std::f64::consts::LN_2,
+            gradient_norm: norm,
+            learning_rate,
+            bad,
+            ..Default::default()
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        row.tokens_per_second = config.batch.tokens() as f64 / seconds;
+        row.utilisation =
+            self.setting.peak_flops.map(|peak| config.model.training_flops(context) * row.tokens_per_second / peak);
+        if self.validation_is_due() {
+            self.observer.busy("validating");
+            let bits = bits_per_byte(&mut self.engine, self.corpus, &self.validation)?;
+            row.validation_bits_per_byte = Some(bits);
+            row.best = Some(self.state.judge(bits));
+            row.parameters = self.named_numbers();
+        }
+        self.state.seconds += started.elapsed().as_secs_f64();
+        row.seconds = self.state.seconds;
+        Ok(row)
+    }
+
+    fn validation_is_due(&self) -> bool {
+        let every = match self.run.config().validation.every {
+            0 => self.sampler.steps_per_epoch(),
+            every => every,
+        };
+        self.state.step == self.steps || self.state.step.is_multiple_of(every)
+    }
+
+    fn checkpoint_is_due(&self, row: &Row) -> bool {
+        let every = self.run.config().checkpoints.every;
+        row.best == Some(true)
+            || self.state.step == self.steps
+            || (every == 0 && row.validation_bits_per_byte.is_some())
+            || (every > 0 && self.state.step.is_multiple_of(every))
+    }
+
+    fn patience_is_over(&self) -> bool {
+        let patience = self.run.config().validation.patience;
+        patience > 0 && self.state.since_best >= patience
+    }
+
+    /// Saves the state. If that fails, the checkpoints that are there stay as they are and training goes on.
+    fn checkpoint(&mut self) {
+        self.observer.busy("saving");
+        match self.try_checkpoint() {
+            Ok(()) => {
+                self.saved = Some(self.state.step);
+                self.observer.saved(self.state.step);
+            }
+            Err(error) => {
+                let kept = match self.saved {
+                    Some(step) => format!("the checkpoint of step {step} stays the last good one"),
+                    None => "there is no checkpoint yet".into(),
+                };
+                self.observer.warning(&format!("{error}; {kept}, training goes on"));
+            }
+        }
+    }
+
+    fn try_checkpoint(&self) -> Result<()> {
+        let disk = self.setting.disk;
+        // Rows up to here must not be lost to a crash that the checkpoint survives.
+        self.metrics.sync(disk)?;
+        let folder = checkpoint::folder(self.run.folder(), self.state.step);
+        self.save_as(&folder, &self.state)?;
+        if let Some(best) = self.state.best.filter(|best| best.step == self.state.step) {
+            self.run.point(disk, "best", best.step)?;
+        }
+        self.run.point(disk, "last", self.state.step)?;
+        self.run.prune(disk, self.run.config().checkpoints.keep, &self.state)
+    }
+
+    fn save_as(&self, folder: &std::path::Path, state: &State) -> Result<()> {
+        let arenas = Arenas { parameters: self.engine.parameters(), moments: self.engine.moments() };
+        let layout = self.engine.network().layout();
+        checkpoint::save(self.setting.disk, folder, self.run.config(), layout, &arenas, state)
+    }
+
+    /// Keeps the batch and the state before a bad step; under the policy `stop` that is the end.
+    fn keep_bad_step(&mut self, step: u64, why: &str) -> Result<()> {
+        self.state.bad_steps += 1;
+        self.state.consecutive_bad += 1;
+        let kept = self.run.folder().join("bad-steps").join(format!("step-{step}"));
+        let give_up = self.state.consecutive_bad >= MOST_BAD;
+        if let Err(error) = self.try_keep(&kept, step, why) {
+            self.observer.warning(&format!("the bad step could not be kept: {error}"));
+        }
+        if self.run.config().bad_steps.policy == Policy::Stop || give_up {
+            let why = if give_up { format!("{why}, as in the {} steps before", MOST_BAD - 1) } else { why.into() };
+            return Err(Error::BadStep { step, why, kept });
+        }
+        self.observer.warning(&format!("step {step} skipped: {why}; its batch and state are in {}", kept.display()));
+        Ok(())
+    }
+
+    fn try_keep(&self, folder: &std::path::Path, step: u64, why: &str) -> Result<()> {
+        let disk = self.setting.disk;
+        disk.create_folder(folder).at("create", folder)?;
+        let vocabulary = &self.corpus.identity().vocabulary;
+        let windows: Vec<u64> = self.sampler.clone().windows(step - 1).map(|window| window.start as u64).collect();
+        let bytes: Vec<u8> = self.tokens.iter().map(|&token| vocabulary[usize::from(token)]).collect();
+        let note = serde_json::json!({ "step": step, "why": why, "window_starts": windows,
+            "context": self.run.config().batch.context });
+        for (name, bytes) in [("batch.bytes", bytes), ("batch.json", note.to_string().into_bytes())] {
+            let path = folder.join(name);
+            disk.write(&path, &bytes).at("write", &path)?;
+        }
+        // The arenas are still those before the step.
+        self.save_as(&folder.join("state"), &self.state)
+    }
+
+    /// Single-number parameters, and the mean size of each layer's drift rates.
+    fn named_numbers(&self) -> BTreeMap<String, f64> {
+        let arena = self.engine.parameters();
+        let mean = |tensor: &Tensor| {
+            let values = tensor.slot.of(arena);
+            values.iter().map(|x| f64::from(x.abs())).sum::<f64>() / values.len() as f64
+        };
+        let tensors = self.engine.network().layout().tensors().iter();
+        tensors
+            .filter_map(|tensor| match tensor.kind {
+                kuramoto_model::Kind::Scalar => Some((tensor.name.clone(), f64::from(tensor.slot.of(arena)[0]))),
+                kuramoto_model::Kind::Rate => Some((format!("{}.mean", tensor.name), mean(tensor))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn warn(&mut self, trouble: Option<String>) {
+        if let Some(text) = trouble {
+            self.observer.warning(&text);
+        }
+    }
+
+    fn append_events(&mut self, bytes: &[u8]) {
+        let trouble = self.events.add(self.setting.disk, bytes);
+        self.warn(trouble);
+    }
+
+    fn append_scalars(&mut self, row: &Row) {
+        let fixed = [
+            ("train/bits_per_byte", Some(row.train_bits_per_byte)),
+            ("train/gradient_norm", Some(row.gradient_norm)),
+            ("train/learning_rate", Some(row.learning_rate)),
+            ("speed/tokens_per_second", Some(row.tokens_per_second)),
+            ("speed/utilisation", row.utilisation),
+            ("validation/bits_per_byte", row.validation_bits_per_byte),
+        ];
+        let fixed = fixed.into_iter().filter_map(|(tag, value)| Some((tag.to_string(), value?)));
+        let named = row.parameters.iter().map(|(name, &value)| (format!("parameters/{name}"), value));
+        let values: Vec<(String, f64)> = fixed.chain(named).collect();
+        let values = values.iter().map(|(tag, value)| (tag.as_str(), *value));
+        let record = tensorboard::scalars(wall_time(), row.step, values);
+        self.append_events(&record);
+    }
+
+    /// Saves what is not saved yet and sums up.
+    fn finish(mut self, ended: Ended) -> Result<Summary> {
+        if self.saved != Some(self.state.step) && self.state.step > 0 {
+            self.checkpoint();
+        }
+        let saved = self.saved == Some(self.state.step) || self.state.step == 0;
+        let config = self.run.config();
+        let best = self.state.best;
+        let mut test = None;
+        if config.validation.test && ended != Ended::Interrupted {
+            self.observer.busy("testing");
+            if best.is_some_and(|best| best.step != self.state.step) {
+                let loaded = self.run.load(Which::Best, self.engine.network().layout())?;
+                self.engine.parameters_mut().copy_from_slice(&loaded.parameters);
+            }
+            let windows = windows::all(self.corpus.split(Split::Test), config.batch.context);
+            test = Some(bits_per_byte(&mut self.engine, self.corpus, &windows)?);
+        }
+        let summary = Summary {
+            run: self.run.folder().to_path_buf(),
+            model: config.model.kind().name().into(),
+            corpus: self.corpus.identity().name.clone(),
+            parameters: self.engine.parameters().len(),
+            steps: self.state.step,
+            tokens: self.state.tokens,
+            seconds: self.state.seconds,
+            ended,
+            train_bits_per_byte: self.state.recent_loss.map(|nats| nats / std::f64::consts::LN_2),
+            validation_bits_per_byte: best.map(|best| best.bits_per_byte),
+            best_step: best.map(|best| best.step),
+            last_validation_bits_per_byte: self.state.validation,
+            floor_bits_per_byte: self.floor,
+            test_bits_per_byte: test,
+            bad_steps: self.state.bad_steps,
+        };
+        self.run.save_summary(self.setting.disk, &summary)?;
+        if !saved || !self.metrics.is_done() {
+            let why = "training ended, but its last checkpoint or rows could not be saved: make room and resume it";
+            return Err(Error::run(self.run.folder(), why));
+        }
+        Ok(summary)
+    }
+}
+
+fn update(config: &Config, learning_rate: f64, step: u64) -> Update {
+    let optimizer = &config.optimizer;
+    Update {
+        learning_rate,
+        beta1: optimizer.beta1,
+        beta2: optimizer.beta2,
+        epsilon: optimizer.epsilon,
+        weight_decay: optimizer.weight_decay,
+        decays: match optimizer.decay {
+            Decay::All => |_| true,
+            Decay::Weights => |kind| kind == kuramoto_model::Kind::Weight,
+        },
+        clip: (optimizer.clip > 0.0).then_some(optimizer.clip),
+        step,
+    }
+}
+
+fn wall_time() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
