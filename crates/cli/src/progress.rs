@@ -25,10 +25,11 @@ pub struct Progress {
     signals: Signals,
     bar: ProgressBar,
     steps: u64,
-    /// Of recent steps, smoothed, so that times left do not jump.
-    seconds_per_step: Option<f64>,
+    /// Of recent steps, smoothed.
+    tokens_per_second: Option<f64>,
     utilisation: Option<f64>,
-    last_row: Instant,
+    /// When this process began to train, and after which step.
+    began: (Instant, u64),
     last_line: Option<Instant>,
     announced: bool,
 }
@@ -43,9 +44,9 @@ impl Progress {
             signals,
             bar: ProgressBar::hidden(),
             steps: 0,
-            seconds_per_step: None,
+            tokens_per_second: None,
             utilisation: None,
-            last_row: Instant::now(),
+            began: (Instant::now(), 0),
             last_line: None,
             announced: false,
         }
@@ -68,23 +69,22 @@ impl Progress {
         let bits = |nats: f64| nats / std::f64::consts::LN_2;
         let number = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.3}"));
         let utilisation = self.utilisation.map_or_else(|| "-".into(), |value| format!("{:.0}%", 100.0 * value));
-        let per_step = self.seconds_per_step.unwrap_or(0.0);
-        let left = Duration::from_secs_f64(per_step * (self.steps - row.step) as f64);
+        // Validations and saving count too: the mean over all of this process.
+        let (began, after) = self.began;
+        let left = began.elapsed().mul_f64((self.steps - row.step) as f64 / (row.step - after).max(1) as f64);
         format!(
             "train {}  validation {}  best {}  {} bytes/s  {utilisation} of peak  {} left",
             number(state.recent_loss.map(bits)),
             number(state.validation),
             number(state.best.map(|best| best.bits_per_byte)),
-            thousands((row.tokens as f64 / row.step as f64 / per_step.max(1e-9)) as usize),
+            thousands(self.tokens_per_second.unwrap_or(0.0) as usize),
             duration(left)
         )
     }
 
     fn smooth(&mut self, row: &Row) {
-        let seconds = self.last_row.elapsed().as_secs_f64();
-        self.last_row = Instant::now();
         let blend = |old: Option<f64>, new: f64| Some(old.map_or(new, |old| old + 0.1 * (new - old)));
-        self.seconds_per_step = blend(self.seconds_per_step, seconds);
+        self.tokens_per_second = blend(self.tokens_per_second, row.tokens_per_second);
         if let Some(utilisation) = row.utilisation {
             self.utilisation = blend(self.utilisation, utilisation);
         }
@@ -100,7 +100,7 @@ impl Observer for Progress {
             let style = ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {msg}");
             self.bar.set_style(style.expect("the template is well formed"));
         }
-        self.last_row = Instant::now();
+        self.began = (Instant::now(), plan.done);
     }
 
     fn step(&mut self, row: &Row, state: &State) {

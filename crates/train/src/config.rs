@@ -4,9 +4,10 @@
 //! command line are laid over it key by key; at last the corpus fixes the vocabulary and the budget the width. What
 //! results is saved in the run as `config.toml` and can be given back with `--config`.
 
-use crate::data::{Identity, Source};
+use crate::data::{Identity, Source, Split};
 use crate::error::{Error, Result};
 use crate::presets;
+use crate::windows::Sampler;
 use kuramoto_model::{KuramotoConfig, TransformerConfig, ablation, flops, matching};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -356,10 +357,13 @@ impl Config {
             }
         };
         let mut table = Table::try_from(presets::config(preset, protocol, kind)).expect("presets are plain data");
+        let mut config = Config::from_table(table.clone(), "the preset")?;
         for layer in layers {
             overlay(&mut table, &layer.table, "", &layer.origin)?;
+            // After each, so that a value that is refused is laid at the right door.
+            config = Config::from_table(table.clone(), &layer.origin)?;
         }
-        Config::from_table(table, &layers.last().map_or_else(|| "the preset".into(), |layer| layer.origin.clone()))
+        Ok(config)
     }
 
     /// A whole configuration, as it is saved in a run.
@@ -413,7 +417,25 @@ impl Config {
             }
         }
         self.model.set_vocab_and_width(corpus.vocabulary.len(), self.budget)?;
-        self.check()
+        self.check()?;
+        self.sampler(corpus).map(drop)
+    }
+
+    /// Draws the training batches; says so if the corpus does not fill one.
+    pub fn sampler(&self, corpus: &Identity) -> Result<Sampler> {
+        let (range, batch) = (Split::Train.range(corpus.bytes), &self.batch);
+        Sampler::new(self.seed, range.clone(), batch.context, batch.windows()).ok_or_else(|| {
+            Error::corpus(
+                &corpus.name,
+                format!(
+                    "its training split of {} bytes does not fill a batch of {} windows of {} bytes: use a smaller \
+                     batch.sequences or batch.context, or more text",
+                    range.len(),
+                    batch.windows(),
+                    batch.context
+                ),
+            )
+        })
     }
 
     /// Says what is wrong, if anything.
@@ -467,9 +489,13 @@ fn number(key: &str, value: f64, low: f64, high: f64) -> Result<()> {
 fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result<()> {
     for (key, value) in over {
         let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        // The one table whose key is a choice: epochs, steps or tokens.
-        if dotted == "length" {
-            base.insert(key.clone(), value.clone());
+        // The one section whose keys exclude each other: epochs, steps or tokens. A new one replaces the old.
+        if let ("length", Value::Table(over)) = (dotted.as_str(), value) {
+            let mut length: Table =
+                ["epochs", "steps", "tokens"].map(|key| (key.into(), Value::Integer(0))).into_iter().collect();
+            overlay(&mut length, over, &dotted, origin)?;
+            length.retain(|key, _| over.contains_key(key));
+            base.insert(key.clone(), Value::Table(length));
             continue;
         }
         match (base.get_mut(key), value) {

@@ -17,8 +17,10 @@ pub struct Row {
     /// Bytes read so far.
     pub tokens: u64,
     /// Loss of this step's batch.
+    #[serde(deserialize_with = "number")]
     pub train_bits_per_byte: f64,
     /// Global norm of the gradient, before clipping.
+    #[serde(deserialize_with = "number")]
     pub gradient_norm: f64,
     /// Learning rate of this step.
     pub learning_rate: f64,
@@ -41,6 +43,11 @@ pub struct Row {
     /// Share of the machine's multiply-add peak, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
+}
+
+/// JSON has no NaN and no infinity: they are written as null.
+fn number<'de, D: serde::Deserializer<'de>>(input: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::deserialize(input)?.unwrap_or(f64::NAN))
 }
 
 impl Row {

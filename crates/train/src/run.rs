@@ -198,11 +198,6 @@ impl Run {
             .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Points `best` or `last` to the checkpoint of a step.
-    pub(crate) fn point(&self, disk: &dyn Disk, name: &str, step: u64) -> Result<()> {
-        disk::replace(disk, &self.folder.join(name), format!("step-{step}\n").as_bytes())
-    }
-
     fn pointed(&self, name: &str) -> Option<u64> {
         fs::read_to_string(self.folder.join(name)).ok()?.trim().strip_prefix("step-")?.parse().ok()
     }
@@ -243,13 +238,25 @@ impl Run {
         }
     }
 
-    /// Removes checkpoints beyond the newest `keep` (0 for none); the best always stays.
-    pub(crate) fn prune(&self, disk: &dyn Disk, keep: usize, state: &State) -> Result<()> {
-        if keep == 0 {
-            return Ok(());
+    /// Points `best` and `last` to the checkpoints of this state, of which the newest is safe already, and removes those
+    /// beyond the newest `checkpoints.keep`. Doing it again changes nothing, so a resumed run makes up for a process
+    /// that died before it.
+    pub(crate) fn settle(&self, disk: &dyn Disk, state: &State) -> Result<()> {
+        let point = |name: &str, step: u64| match self.pointed(name) {
+            Some(now) if now == step => Ok(()),
+            _ => disk::replace(disk, &self.folder.join(name), format!("step-{step}\n").as_bytes()),
+        };
+        let steps = checkpoint::steps(&self.folder);
+        if let Some(best) = state.best.filter(|best| steps.contains(&best.step)) {
+            point("best", best.step)?;
         }
-        let best = state.best.map(|best| best.step);
-        for step in checkpoint::steps(&self.folder).into_iter().skip(keep).filter(|&step| Some(step) != best) {
+        let best = self.pointed("best");
+        point("last", state.step)?;
+        let keep = match self.config.checkpoints.keep {
+            0 => steps.len(),
+            keep => keep,
+        };
+        for step in steps.into_iter().skip(keep).filter(|&step| Some(step) != best) {
             let folder = checkpoint::folder(&self.folder, step);
             // Out of sight first: a folder that is half removed must not look like a checkpoint.
             let aside = disk::hidden(&folder, "old");

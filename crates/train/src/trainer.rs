@@ -127,19 +127,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     ) -> Result<Self> {
         let config = run.config();
         let batch = &config.batch;
-        let range = corpus.split(Split::Train);
-        let sampler = Sampler::new(config.seed, range.clone(), batch.context, batch.windows()).ok_or_else(|| {
-            Error::corpus(
-                &corpus.identity().name,
-                format!(
-                    "its training split of {} bytes does not fill a batch of {} windows of {} bytes: use a smaller \
-                     batch.sequences or batch.context, or more text",
-                    range.len(),
-                    batch.windows(),
-                    batch.context
-                ),
-            )
-        })?;
+        let sampler = config.sampler(corpus.identity())?;
         let validation = windows::sample(corpus.split(Split::Validation), batch.context, config.validation.windows);
         if validation.is_empty() {
             return Err(Error::corpus(&corpus.identity().name, "its validation split has fewer than two bytes"));
@@ -163,6 +151,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                 }
                 run.tidy(disk, &found.refused)?;
                 state = found.loaded.state;
+                run.settle(disk, &state)?;
                 saved = Some(state.step);
                 engine.parameters_mut().copy_from_slice(&found.loaded.parameters);
                 let (first, second) = engine.moments_mut();
@@ -333,11 +322,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         self.metrics.sync(disk)?;
         let folder = checkpoint::folder(self.run.folder(), self.state.step);
         self.save_as(&folder, &self.state)?;
-        if let Some(best) = self.state.best.filter(|best| best.step == self.state.step) {
-            self.run.point(disk, "best", best.step)?;
-        }
-        self.run.point(disk, "last", self.state.step)?;
-        self.run.prune(disk, self.run.config().checkpoints.keep, &self.state)
+        self.run.settle(disk, &self.state)
     }
 
     fn save_as(&self, folder: &std::path::Path, state: &State) -> Result<()> {
@@ -437,6 +422,10 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             self.observer.busy("testing");
             if best.is_some_and(|best| best.step != self.state.step) {
                 let loaded = self.run.load(Which::Best, self.engine.network().layout())?;
+                if Some(loaded.state.step) != best.map(|best| best.step) {
+                    let step = loaded.state.step;
+                    self.observer.warning(&format!("the best checkpoint could not be saved; testing step {step}"));
+                }
                 self.engine.parameters_mut().copy_from_slice(&loaded.parameters);
             }
             let windows = windows::all(self.corpus.split(Split::Test), config.batch.context);

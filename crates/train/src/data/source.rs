@@ -65,20 +65,20 @@ impl Source {
         }
     }
 
-    /// A file or folder by its path; a folder of CodeParrot shards and a file named enwik8 are recognised.
+    /// A file or folder by its path; CodeParrot's shards and a file named enwik8 are recognised.
     fn at(path: &Path, bytes: usize) -> Result<Source> {
         let metadata = std::fs::metadata(path).map_err(|error| {
             Error::corpus(path, format!("{error}; name tales, enwik8, codeparrot, or a file or folder that exists"))
         })?;
+        if let Ok(shards) = codeparrot::shards(path) {
+            return Ok(Source::Codeparrot { shards, bytes });
+        }
         if !metadata.is_dir() {
             let stem = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().split('.').next();
             if stem == Some("enwik8") && bytes == 0 {
                 return Ok(Source::Enwik8(Some(path.to_path_buf())));
             }
             return Ok(Source::Files { root: path.to_path_buf(), files: vec![path.to_path_buf()], bytes });
-        }
-        if let Ok(shards) = codeparrot::shards(path) {
-            return Ok(Source::Codeparrot { shards, bytes });
         }
         let mut files = Vec::new();
         list(path, &mut files)?;

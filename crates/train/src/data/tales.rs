@@ -54,104 +54,43 @@ const ENDINGS: Choices = &[
     ("They laughed until the stars came out.", 2),
     ("It is still told today.", 1),
 ];
-/// Words of a scene, where nothing but the grammar is foretold.
+/// Words of a scene, where nothing but the grammar is foretold; the earlier ones are likelier.
+#[rustfmt::skip]
 const ADJECTIVES: Choices = &[
-    ("small", 8),
-    ("bright", 6),
-    ("tired", 5),
-    ("golden", 4),
-    ("silent", 3),
-    ("broken", 3),
-    ("heavy", 3),
-    ("lucky", 2),
-    ("crooked", 2),
-    ("hungry", 2),
-    ("narrow", 2),
-    ("sudden", 2),
-    ("painted", 2),
-    ("frozen", 1),
-    ("distant", 1),
-    ("velvet", 1),
-    ("wooden", 1),
-    ("jealous", 1),
-    ("silver", 1),
-    ("dusty", 1),
-    ("famous", 1),
-    ("rotten", 1),
-    ("young", 1),
-    ("wicked", 1),
+    ("big", 3), ("old", 3), ("sad", 3), ("shy", 3), ("icy", 3), ("odd", 3), ("new", 3), ("hot", 3), ("dry", 2),
+    ("wet", 2), ("raw", 2), ("fat", 2), ("bold", 2), ("calm", 2), ("dark", 2), ("deep", 1), ("fair", 1),
+    ("keen", 1), ("lazy", 1), ("mild", 1), ("neat", 1), ("pale", 1), ("rich", 1), ("soft", 1), ("tame", 1),
+    ("vain", 1), ("warm", 1), ("wild", 1), ("ugly", 1), ("quick", 1),
 ];
+#[rustfmt::skip]
 const NOUNS: Choices = &[
-    ("bird", 8),
-    ("door", 6),
-    ("stone", 5),
-    ("king", 4),
-    ("garden", 3),
-    ("letter", 3),
-    ("cloud", 3),
-    ("table", 2),
-    ("wolf", 2),
-    ("candle", 2),
-    ("bridge", 2),
-    ("apple", 2),
-    ("ghost", 2),
-    ("ladder", 1),
-    ("river", 1),
-    ("singer", 1),
-    ("winter", 1),
-    ("button", 1),
-    ("needle", 1),
-    ("tower", 1),
-    ("village", 1),
-    ("ocean", 1),
-    ("thief", 1),
-    ("pocket", 1),
+    ("owl", 3), ("cat", 3), ("dog", 3), ("king", 3), ("bee", 3), ("ant", 3), ("elk", 3), ("door", 3), ("fly", 3),
+    ("hen", 3), ("jar", 2), ("key", 2), ("log", 2), ("man", 2), ("nut", 2), ("oak", 2), ("pig", 2), ("rat", 2),
+    ("sea", 2), ("toad", 2), ("urn", 1), ("vine", 1), ("web", 1), ("yak", 1), ("bird", 1), ("cup", 1), ("egg", 1),
+    ("fish", 1), ("girl", 1), ("hill", 1), ("ice", 1), ("jug", 1), ("lamp", 1), ("moth", 1), ("nest", 1),
+    ("pond", 1), ("rock", 1), ("star", 1), ("tree", 1), ("wolf", 1),
 ];
+#[rustfmt::skip]
 const VERBS: Choices = &[
-    ("fell", 8),
-    ("turned", 6),
-    ("looked", 5),
-    ("ran", 4),
-    ("whispered", 3),
-    ("jumped", 3),
-    ("crept", 3),
-    ("stumbled", 2),
-    ("gazed", 2),
-    ("vanished", 2),
-    ("returned", 2),
-    ("knocked", 2),
-    ("sparkled", 2),
-    ("howled", 1),
-    ("yawned", 1),
-    ("marched", 1),
+    ("ran", 3), ("sat", 3), ("hid", 3), ("fell", 3), ("rose", 3), ("swam", 3), ("flew", 3), ("dug", 2), ("ate", 2),
+    ("bit", 2), ("lay", 2), ("won", 2), ("bowed", 2), ("cried", 2), ("froze", 1), ("grew", 1), ("hopped", 1),
+    ("jumped", 1), ("knelt", 1), ("leapt", 1), ("moved", 1), ("nodded", 1), ("paused", 1), ("spun", 1),
+    ("turned", 1), ("wept", 1), ("yawned", 1),
 ];
+#[rustfmt::skip]
 const ADVERBS: Choices = &[
-    ("slowly", 8),
-    ("again", 6),
-    ("quickly", 5),
-    ("alone", 4),
-    ("twice", 3),
-    ("happily", 3),
-    ("badly", 3),
-    ("forever", 2),
-    ("gladly", 2),
-    ("nearby", 2),
-    ("upwards", 2),
-    ("somewhere", 2),
+    ("far", 3), ("up", 3), ("down", 3), ("out", 3), ("back", 3), ("fast", 2), ("low", 2), ("high", 2), ("late", 2),
+    ("twice", 1), ("well", 1), ("home", 1), ("ill", 1), ("near", 1), ("once", 1), ("soon", 1), ("away", 1),
+    ("early", 1),
 ];
+#[rustfmt::skip]
 const PREPOSITIONS: Choices = &[
-    ("behind", 8),
-    ("above", 6),
-    ("towards", 5),
-    ("past", 4),
-    ("without", 3),
-    ("beside", 3),
-    ("against", 3),
-    ("inside", 2),
+    ("by", 3), ("under", 3), ("past", 3), ("over", 2), ("from", 2), ("into", 1), ("like", 1), ("with", 1),
+    ("at", 1), ("behind", 1),
 ];
 /// What happens next; each begins with another word. The last ends the tale.
 const EVENTS: Choices =
-    &[("scene", 14), ("weather", 2), ("animal", 2), ("colour", 3), ("place", 2), ("trade", 2), ("end", 5)];
+    &[("scene", 30), ("weather", 2), ("animal", 2), ("colour", 4), ("place", 2), ("trade", 2), ("end", 5)];
 
 /// The text that `tales` is unless told otherwise, and how much of it: more than a short run reads twice.
 pub const SEED: u64 = 0;
@@ -290,7 +229,7 @@ impl Teller<'_> {
 
     /// A sentence of free choices.
     fn scene(&mut self) {
-        const OPENINGS: Choices = &[("A ", 3), ("Every ", 2), ("That ", 2), ("His ", 1), ("Her ", 1)];
+        const OPENINGS: Choices = &[("This ", 3), ("Every ", 2), ("That ", 2), ("His ", 1), ("Her ", 1)];
         self.say(OPENINGS);
         for words in [ADJECTIVES, NOUNS, VERBS, ADVERBS, PREPOSITIONS] {
             self.say(words);
@@ -332,8 +271,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LISTS: [Choices; 12] =
-        [NAMES, TRAITS, TRADES, PLACES, COLOURS, THINGS, ANIMALS, WEATHER, ACTS, REPLIES, ENDINGS, EVENTS];
+    const LISTS: [Choices; 17] = [
+        NAMES,
+        TRAITS,
+        TRADES,
+        PLACES,
+        COLOURS,
+        THINGS,
+        ANIMALS,
+        WEATHER,
+        ACTS,
+        REPLIES,
+        ENDINGS,
+        EVENTS,
+        ADJECTIVES,
+        NOUNS,
+        VERBS,
+        ADVERBS,
+        PREPOSITIONS,
+    ];
 
     /// No choice begins another of its list: what was chosen can be read off the text, so code lengths are exact.
     #[test]
@@ -347,7 +303,8 @@ mod tests {
             }
         }
         // Scenes, weather, animals and questions begin unlike each other; endings begin like none of them.
-        let starts = ["A ", "Every ", "That ", "His ", "Her ", "One ", "The ", "Two ", "\"What", "\"Where", "\"Tell"];
+        let starts =
+            ["This ", "Every ", "That ", "His ", "Her ", "One ", "The ", "Two ", "\"What", "\"Where", "\"Tell"];
         for (ending, _) in ENDINGS {
             assert!(starts.iter().all(|start| !ending.starts_with(start)), "{ending}");
         }
@@ -369,7 +326,7 @@ mod tests {
             assert!((count - mean).abs() < 5.0 * sd, "{name}: {count} of {}, expected {mean}", starts.len());
         }
         let floor = tales.floor(0..tales.text().len());
-        assert!((0.3..0.6).contains(&floor), "{floor} bits per byte");
+        assert!((0.4..0.9).contains(&floor), "{floor} bits per byte");
     }
 
     #[test]

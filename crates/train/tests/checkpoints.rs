@@ -1,0 +1,174 @@
+//! A checkpoint is believed only as far as its manifest proves it; the newest good one is used.
+
+mod common;
+
+use common::*;
+use kuramoto_train::disk::System;
+use kuramoto_train::{Run, checkpoint, train};
+use proptest::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILES: [&str; 5] = ["model.safetensors", "optimizer.safetensors", "state.json", "config.json", "manifest.json"];
+
+/// A finished run whose newest checkpoints are of steps 12 and 9.
+fn trained() -> (tempfile::TempDir, PathBuf) {
+    let folder = folder();
+    let run = folder.path().join("run");
+    train_new("", &run, 2);
+    assert_eq!(checkpoint::steps(&run)[..2], [12, 9]);
+    (folder, run)
+}
+
+/// Opens the run again and returns the step it goes on from and what it says.
+fn reopened(run: &Path) -> (u64, Vec<String>) {
+    struct Stop(Vec<String>, u64);
+    impl kuramoto_train::Observer for Stop {
+        fn plan(&mut self, plan: &kuramoto_train::Plan) {
+            self.1 = plan.done;
+        }
+        fn warning(&mut self, text: &str) {
+            self.0.push(text.into());
+        }
+    }
+    let (_, corpus) = tiny("");
+    let mut stop = Stop(Vec::new(), 0);
+    train(&Run::open(run).unwrap(), &corpus, &setting(&System, 1), &mut stop).unwrap();
+    (stop.1, stop.0)
+}
+
+#[test]
+fn damaged_files_are_refused_and_the_newest_good_one_is_used() {
+    for file in FILES {
+        for damage in ["missing", "truncated", "flipped", "empty", "nonsense"] {
+            let (_keep, run) = trained();
+            let expected = outcome(&run);
+            let path = checkpoint::folder(&run, 12).join(file);
+            let mut bytes = fs::read(&path).unwrap();
+            match damage {
+                "missing" => fs::remove_file(&path).unwrap(),
+                "truncated" => fs::write(&path, &bytes[..bytes.len() - 7]).unwrap(),
+                "flipped" => {
+                    let middle = bytes.len() / 2;
+                    bytes[middle] ^= 0x10;
+                    fs::write(&path, &bytes).unwrap();
+                }
+                "empty" => fs::write(&path, b"").unwrap(),
+                _ => fs::write(&path, b"{\"step\": ]").unwrap(),
+            }
+            // The program does not read config.json back, so damage to it does no harm.
+            let (step, warnings) = reopened(&run);
+            if file == "config.json" {
+                assert_eq!((step, warnings.len()), (12, 0));
+                continue;
+            }
+            assert_eq!(step, 9, "{damage} {file}");
+            assert_eq!(warnings.len(), 1, "{damage} {file}: {warnings:?}");
+            assert!(warnings[0].contains("step-12"), "{warnings:?}");
+            assert!(outcome(&run) == expected, "{damage} {file}");
+        }
+    }
+}
+
+#[test]
+fn the_message_names_the_file_and_the_reason() {
+    let (_keep, run) = trained();
+    let path = checkpoint::folder(&run, 12).join("model.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.pop();
+    fs::write(&path, bytes).unwrap();
+    let warning = reopened(&run).1.remove(0);
+    for part in ["model.safetensors", "bytes where the manifest says", "set aside"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+    assert!(checkpoint::folder(&run, 12).join("manifest.json").exists(), "training went on and saved it anew");
+    assert!(run.join("checkpoints/.step-12.refused").exists(), "what was refused is kept");
+}
+
+#[test]
+fn a_foreign_checkpoint_is_refused() {
+    let (_keep, run) = trained();
+    let elsewhere = folder();
+    let foreign = elsewhere.path().join("run");
+    train_new("seed = 6", &foreign, 2);
+    let place = checkpoint::folder(&run, 12);
+    fs::remove_dir_all(&place).unwrap();
+    fs::rename(checkpoint::folder(&foreign, 12), &place).unwrap();
+    let (step, warnings) = reopened(&run);
+    assert_eq!(step, 9);
+    assert!(warnings[0].contains("another configuration"), "{warnings:?}");
+}
+
+#[test]
+fn without_any_good_checkpoint_nothing_is_touched() {
+    let (_keep, run) = trained();
+    for step in checkpoint::steps(&run) {
+        fs::write(checkpoint::folder(&run, step).join("state.json"), "x").unwrap();
+    }
+    let (_, corpus) = tiny("");
+    let opened = Run::open(&run).unwrap();
+    let error = train(&opened, &corpus, &setting(&System, 1), &mut ()).unwrap_err().to_string();
+    assert!(error.contains("none of the") && error.contains("state.json"), "{error}");
+    assert!(checkpoint::folder(&run, 12).join("manifest.json").exists());
+}
+
+#[test]
+fn a_folder_in_use_is_never_overwritten() {
+    let (_keep, run) = trained();
+    let (config, corpus) = tiny("");
+    let error = Run::create(&System, &run, &config, corpus.identity()).unwrap_err().to_string();
+    assert!(error.contains("not empty") && error.contains("--resume"), "{error}");
+    let opened = Run::open(&run).unwrap();
+    let lock = opened.lock().unwrap();
+    let error = opened.lock().unwrap_err().to_string();
+    assert!(error.contains("another process"), "{error}");
+    assert!(opened.is_training());
+    drop(lock);
+    assert!(!opened.is_training());
+}
+
+#[test]
+fn weights_are_plain_safetensors_with_the_documented_names() {
+    let (_keep, run) = trained();
+    let bytes = fs::read(checkpoint::folder(&run, 12).join("model.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let layout = layout(&Run::open(&run).unwrap());
+    assert_eq!(file.len(), layout.tensors().len());
+    for tensor in layout.tensors() {
+        assert_eq!(file.tensor(&tensor.name).unwrap().shape(), tensor.shape, "{}", tensor.name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Bytes changed anywhere in a checkpoint never panic and are never believed.
+    #[test]
+    fn any_changed_byte_is_noticed(file in 0usize..5, at: prop::sample::Index, to: u8) {
+        thread_local!(static RUN: (tempfile::TempDir, PathBuf) = trained());
+        RUN.with(|(_, run)| -> Result<(), TestCaseError> {
+            let opened = Run::open(run).unwrap();
+            let folder = checkpoint::folder(run, 12);
+            let path = folder.join(FILES[file]);
+            let good = fs::read(&path).unwrap();
+            let mut bytes = good.clone();
+            let at = at.index(bytes.len());
+            let changed = bytes[at] != to;
+            bytes[at] = to;
+            fs::write(&path, &bytes).unwrap();
+            let loaded = checkpoint::load(&folder, opened.config(), &layout(&opened), true);
+            fs::write(&path, &good).unwrap();
+            // White space of the manifest and the copy of the configuration mean nothing.
+            let meaning = FILES[file] != "config.json" && FILES[file] != "manifest.json";
+            prop_assert!(loaded.is_err() || !changed || !meaning);
+            Ok(())
+        })?;
+    }
+
+    /// Arbitrary bytes in place of a weight file.
+    #[test]
+    fn nonsense_weights_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let layout = kuramoto_model::Kuramoto::new(Default::default(), 8).unwrap().layout().clone();
+        prop_assert!(checkpoint::arena(Path::new("x"), &bytes, &layout, "").is_err());
+    }
+}

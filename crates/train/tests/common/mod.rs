@@ -1,0 +1,197 @@
+//! A tiny run, and a disk that fails when told.
+
+#![allow(dead_code)]
+
+use kuramoto_train::checkpoint;
+use kuramoto_train::config::{Config, Layer};
+use kuramoto_train::data::Source;
+use kuramoto_train::disk::{Disk, System};
+use kuramoto_train::metrics;
+use kuramoto_train::{Corpus, Observer, Row, Run, Setting, State, Summary};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub const TINY: &str = r#"
+seed = 5
+length = { steps = 12 }
+data.bytes = 30000
+batch = { sequences = 5, context = 24, lanes = 4 }
+optimizer = { learning-rate = 0.01, warmup = 3 }
+validation = { every = 4, windows = 20 }
+checkpoints = { every = 3 }
+model = { width = 8, layers = 2, heads = 2, dropout = 0.2 }
+"#;
+
+/// A folder for a test, in memory where the system has such a place: hundreds of runs sync thousands of files.
+pub fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+/// The tiny configuration with changes laid over it, and its corpus.
+pub fn tiny(changes: &str) -> (Config, Corpus) {
+    let layers = [Layer::parse("tiny", TINY).unwrap(), Layer::parse("changes", changes).unwrap()];
+    let mut config = Config::layered(&layers).unwrap();
+    let corpus = Corpus::open(&Source::find("tales", "", config.data.bytes).unwrap(), Path::new("unused")).unwrap();
+    config.resolve(corpus.identity()).unwrap();
+    (config, corpus)
+}
+
+/// Trains a new run in `folder`.
+pub fn train_new(changes: &str, folder: &Path, threads: usize) -> Summary {
+    let (config, corpus) = tiny(changes);
+    let run = Run::create(&System, folder, &config, corpus.identity()).unwrap();
+    kuramoto_train::train(&run, &corpus, &setting(&System, threads), &mut ()).unwrap()
+}
+
+pub fn setting(disk: &dyn Disk, threads: usize) -> Setting<'_> {
+    Setting { threads, disk, peak_flops: None }
+}
+
+/// Everything of a run that must be the same bits in every repetition.
+#[derive(Debug, PartialEq)]
+pub struct Outcome {
+    parameters: Vec<u32>,
+    first: Vec<u32>,
+    second: Vec<u32>,
+    state: State,
+    rows: Vec<Row>,
+    best: String,
+}
+
+pub fn outcome(folder: &Path) -> Outcome {
+    let run = Run::open(folder).unwrap();
+    let layout = layout(&run);
+    let last = std::fs::read_to_string(folder.join("last")).unwrap();
+    let step = last.trim().strip_prefix("step-").unwrap().parse().unwrap();
+    let loaded = checkpoint::load(&checkpoint::folder(folder, step), run.config(), &layout, true).unwrap();
+    let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    let mut rows = metrics::read(&folder.join("metrics.jsonl")).unwrap();
+    rows.iter_mut().for_each(|row| (row.seconds, row.tokens_per_second) = (0.0, 0.0));
+    Outcome {
+        parameters: bits(&loaded.parameters),
+        first: bits(&loaded.moments.0),
+        second: bits(&loaded.moments.1),
+        state: State { seconds: 0.0, ..loaded.state },
+        rows,
+        best: std::fs::read_to_string(folder.join("best")).unwrap(),
+    }
+}
+
+pub fn layout(run: &Run) -> kuramoto_model::Layout {
+    use kuramoto_model::{Kuramoto, Transformer};
+    use kuramoto_train::config::Model;
+    match run.config().model.clone() {
+        Model::Kuramoto(config) => Kuramoto::new(config, 8).unwrap().layout().clone(),
+        Model::Transformer(config) => Transformer::new(config, 8).unwrap().layout().clone(),
+    }
+}
+
+/// Asks to stop after so many steps.
+pub struct StopAfter(pub u64);
+
+impl Observer for StopAfter {
+    fn step(&mut self, _: &Row, _: &State) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    fn stop(&mut self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// Collects warnings, and stops when the disk is dead.
+#[derive(Default)]
+pub struct Watch<'a> {
+    pub warnings: Vec<String>,
+    pub disk: Option<&'a Faulty>,
+}
+
+impl Observer for Watch<'_> {
+    fn warning(&mut self, text: &str) {
+        self.warnings.push(text.into());
+    }
+
+    fn stop(&mut self) -> bool {
+        self.disk.is_some_and(|disk| disk.is_dead())
+    }
+}
+
+/// Does as told until operation `from`, counted over all operations; fails `length` of them; then works again.
+pub struct Faulty {
+    done: AtomicUsize,
+    from: usize,
+    length: usize,
+}
+
+impl Faulty {
+    pub fn new(from: usize, length: usize) -> Faulty {
+        Faulty { done: AtomicUsize::new(0), from, length }
+    }
+
+    /// Operations so far.
+    pub fn count(&self) -> usize {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// True if it failed and will not work again.
+    pub fn is_dead(&self) -> bool {
+        self.length == usize::MAX && self.count() > self.from
+    }
+
+    fn fails(&self) -> bool {
+        let at = self.done.fetch_add(1, Ordering::Relaxed);
+        at >= self.from && at - self.from < self.length
+    }
+
+    fn run(&self, operation: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        if self.fails() { Err(io::Error::from(io::ErrorKind::StorageFull)) } else { operation() }
+    }
+}
+
+impl Disk for Faulty {
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        self.run(|| System.create_folder(path))
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        if self.fails() {
+            // Half of it is there, as after a crash or on a disk that has just become full.
+            System.write(path, &bytes[..bytes.len() / 2]).ok();
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        System.write(path, bytes)
+    }
+
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        if self.fails() {
+            System.append(path, &bytes[..bytes.len() / 2]).ok();
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        System.append(path, bytes)
+    }
+
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        self.run(|| System.truncate(path, length))
+    }
+
+    fn sync(&self, path: &Path) -> io::Result<()> {
+        self.run(|| System.sync(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.run(|| System.rename(from, to))
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        if self.fails() {
+            // One file is gone.
+            if let Some(entry) = std::fs::read_dir(path).ok().and_then(|mut entries| entries.next()) {
+                std::fs::remove_file(entry?.path()).ok();
+            }
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        System.remove_folder(path)
+    }
+}

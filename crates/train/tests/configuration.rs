@@ -1,0 +1,161 @@
+//! Configurations: presets, files and keys laid over each other, and what is said of mistakes.
+
+mod common;
+
+use kuramoto_train::config::{Config, Decay, Layer, Length, Model, Schedule};
+use kuramoto_train::data::Identity;
+use proptest::prelude::*;
+
+fn layered(text: &str) -> Result<Config, kuramoto_train::Error> {
+    Config::layered(&[Layer::parse("file.toml", text)?])
+}
+
+fn message(text: &str) -> String {
+    match layered(text) {
+        Err(error) => error.to_string(),
+        Ok(mut config) => config.resolve(&enwik8()).unwrap_err().to_string(),
+    }
+}
+
+fn enwik8() -> Identity {
+    Identity { name: "enwik8".into(), bytes: 100_000_000, sha256: "x".into(), vocabulary: (0..205).collect() }
+}
+
+/// SPEC of the paper's protocol, at both sizes, for both models.
+#[test]
+fn the_paper_protocol_is_the_papers() {
+    let expected = [
+        ("1m", "kuramoto", 1_003_386),
+        ("1m", "transformer", 974_845),
+        ("5m", "kuramoto", 4_968_410),
+        ("5m", "transformer", 4_997_461),
+    ];
+    for (preset, kind, parameters) in expected {
+        let text = format!("preset = '{preset}'\nprotocol = 'paper'\nmodel.kind = '{kind}'");
+        let mut config = layered(&text).unwrap();
+        config.resolve(&enwik8()).unwrap();
+        assert_eq!(config.model.parameters().unwrap(), parameters);
+        let optimizer = &config.optimizer;
+        assert_eq!((optimizer.learning_rate, optimizer.weight_decay, optimizer.clip), (1e-3, 0.01, 1.0));
+        assert_eq!((optimizer.beta1, optimizer.beta2, optimizer.epsilon), (0.9, 0.999, 1e-8));
+        assert_eq!((optimizer.decay, optimizer.schedule, optimizer.warmup), (Decay::All, Schedule::Constant, 0));
+        assert_eq!((config.batch.sequences, config.batch.context, config.length), (64, 256, Length::Epochs(50)));
+        assert_eq!((config.validation.every, config.validation.windows, config.validation.patience), (0, 0, 0));
+        let (dropout, layers, heads) = match &config.model {
+            Model::Kuramoto(model) => (model.dropout, model.layers, model.heads),
+            Model::Transformer(model) => (model.dropout, model.layers, model.heads),
+        };
+        assert_eq!((dropout, layers, heads), (0.1, 4, 1));
+    }
+}
+
+#[test]
+fn later_layers_win_and_whole_numbers_are_numbers() {
+    let layers = [
+        Layer::parse("file.toml", "[optimizer]\nlearning-rate = 1\nwarmup = 7").unwrap(),
+        Layer::set("--learning-rate", "optimizer.learning-rate", "2e-3"),
+        Layer::set("--tokens", "length.tokens", "1e6"),
+        Layer::set("--data", "data.corpus", "some file.txt"),
+    ];
+    let config = Config::layered(&layers).unwrap();
+    assert_eq!((config.optimizer.learning_rate, config.optimizer.warmup), (2e-3, 7));
+    assert_eq!(config.data.corpus, "some file.txt");
+    assert_eq!(config.length, Length::Tokens(1_000_000));
+}
+
+#[test]
+fn what_is_saved_is_read_back() {
+    for text in ["", "preset = '5m'\nmodel.kind = 'transformer'", common::TINY] {
+        let mut config = layered(text).unwrap();
+        config.resolve(&enwik8()).unwrap();
+        assert_eq!(Config::parse("config.toml", &config.to_toml()).unwrap(), config);
+        let again = Layer::parse("config.toml", &config.to_toml()).unwrap();
+        assert_eq!(Config::layered(&[again]).unwrap(), config, "a saved configuration can be given back");
+    }
+}
+
+#[test]
+fn mistakes_are_named_with_a_suggestion() {
+    let expected = [
+        ("optimiser.clip = 1", "there is no key optimiser; did you mean optimizer?"),
+        ("[optimizer]\nlearning_rate = 1", "no key optimizer.learning_rate; did you mean learning-rate?"),
+        ("[model]\nhead = 2", "no key model.head; did you mean heads?"),
+        ("[batch]\nxyz = 2", "no key batch.xyz; there are accumulate, context, lanes, sequences"),
+        ("seed = 'x'", "seed = \"x\" is not allowed: it must be a integer"),
+        ("batch = 3", "it is a section"),
+        ("preset = 'huge'", "choose quick, 1m or 5m"),
+        ("protocol = 'mine'", "choose tuned or paper"),
+        ("model.kind = 'mamba'", "choose kuramoto or transformer"),
+        ("length = { days = 3 }", "no key length.days; there are epochs, steps, tokens"),
+        ("length = { steps = 3, epochs = 1 }", "length"),
+        ("length = { steps = 0 }", "length.steps = 0 is not allowed"),
+        ("optimizer.learning-rate = nan", "positive and finite"),
+        ("optimizer.learning-rate = -1", "positive and finite"),
+        ("optimizer.beta2 = 1", "optimizer.beta2 = 1 is not allowed"),
+        ("optimizer.schedule = 'linear'", "unknown variant `linear`"),
+        ("batch.context = 0", "context = 0 is not allowed"),
+        ("batch.sequences = -4", "invalid value"),
+        ("model.heads = 0", "heads = 0 is not allowed"),
+        ("model = { width = 10, heads = 3 }", "it must divide width"),
+        ("model.vocab = 99", "the corpus has 205 distinct bytes"),
+        ("budget = 0", "budget = 0 is not allowed"),
+        ("x = [", "it is not TOML"),
+        ("bad-steps.spike = 0.5", "at least 1"),
+    ];
+    for (text, part) in expected {
+        let found = message(text);
+        assert!(found.contains(part), "{text}: {found}");
+        assert!(!found.contains('\n'), "one line: {found}");
+    }
+}
+
+#[test]
+fn ablations_are_matched_again() {
+    let mut config = layered("preset = '1m'").unwrap();
+    config.ablate(&["low-rank-transport".into()]).unwrap();
+    config.resolve(&enwik8()).unwrap();
+    assert_eq!(config.model.width(), 164);
+    let mut config = layered("model.kind = 'transformer'").unwrap();
+    assert!(config.ablate(&["no-value-gate".into()]).unwrap_err().to_string().contains("only the Kuramoto model"));
+}
+
+#[test]
+fn the_learning_rate_rises_and_falls() {
+    let optimizer =
+        layered("optimizer = { learning-rate = 2, warmup = 10, schedule = 'cosine', final-fraction = 0.25 }");
+    let optimizer = optimizer.unwrap().optimizer;
+    let at = |step| optimizer.learning_rate_at(step, 110);
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    assert!(near(at(1), 0.2) && near(at(10), 2.0) && near(at(60), 1.25) && near(at(110), 0.5) && near(at(200), 0.5));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_configuration_or_an_error(text in ".{0,200}") {
+        if let Ok(mut config) = layered(&text) {
+            let _ = config.resolve(&enwik8());
+        }
+    }
+
+    /// Values of every kind at keys that exist.
+    #[test]
+    fn any_value_at_any_key_is_taken_or_refused(
+        key in prop::sample::select(vec![
+            "seed", "budget", "length.steps", "data.bytes", "batch.context", "batch.lanes", "optimizer.beta1",
+            "optimizer.decay", "validation.test", "model.width", "model.layers", "model.metric", "model.init.self-score",
+            "model.transport-rank", "checkpoints.keep", "bad-steps.policy",
+        ]),
+        value in prop_oneof![
+            any::<i64>().prop_map(|x| x.to_string()),
+            any::<f64>().prop_map(|x| x.to_string()),
+            "[a-z]{0,8}",
+            Just("true".to_string()),
+            Just("[1, 2]".to_string()),
+            Just("18446744073709551616".to_string()),
+        ],
+    ) {
+        if let Ok(mut config) = Config::layered(&[Layer::set("--set", key, &value)]) {
+            let _ = config.resolve(&enwik8());
+        }
+    }
+}

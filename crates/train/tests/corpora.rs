@@ -1,0 +1,193 @@
+//! Corpora from files of every kind, their cache, and what is said when they are not right.
+
+use kuramoto_train::data::{codeparrot, download, source::ENWIK8_SHA256};
+use kuramoto_train::windows::{self, Window};
+use kuramoto_train::{Corpus, Error, Source, Split};
+use proptest::prelude::*;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+
+fn open(corpus: &Path, bytes: usize, cache: &Path) -> Result<Corpus, Error> {
+    Corpus::open(&Source::find(corpus.to_str().unwrap(), "", bytes)?, cache)
+}
+
+fn message(result: Result<Corpus, Error>) -> String {
+    result.err().expect("this must be refused").to_string()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut out = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
+}
+
+fn zip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    out.start_file("text", zip::write::SimpleFileOptions::default()).unwrap();
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap().into_inner()
+}
+
+#[test]
+fn a_file_plain_or_compressed_is_the_same_corpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let text: Vec<u8> = (0..50_000u32).map(|i| (i * i % 251) as u8).collect();
+    for (name, bytes) in [("a.bin", text.clone()), ("a.gz", gzip(&text)), ("a.xz", xz(&text)), ("a.zip", zip(&text))] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let corpus = open(&path, 0, &cache).unwrap();
+        assert_eq!(corpus.bytes(), text, "{name}");
+        assert_eq!(corpus.identity().sha256, kuramoto_train::hash::of(&text));
+        let mut distinct = text.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(corpus.identity().vocabulary, distinct);
+    }
+    let cut = open(&folder.path().join("a.xz"), 1000, &cache).unwrap();
+    assert_eq!(cut.bytes(), &text[..1000]);
+}
+
+#[test]
+fn a_folder_is_its_files_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("texts");
+    fs::create_dir_all(root.join("b")).unwrap();
+    for (name, text) in [("c.txt", "three"), ("b/z.txt", "two "), ("a.txt", "one "), (".hidden", "never")] {
+        fs::write(root.join(name), text).unwrap();
+    }
+    let corpus = open(&root, 0, &folder.path().join("cache")).unwrap();
+    assert_eq!(corpus.bytes(), b"one two three");
+    assert_eq!(corpus.identity().name, "texts");
+    fs::write(root.join("a.txt"), "ONE ").unwrap();
+    assert_eq!(open(&root, 0, &folder.path().join("cache")).unwrap().bytes(), b"ONE two three", "a change is noticed");
+}
+
+#[test]
+fn splits_are_by_position_and_windows_read_tokens() {
+    assert_eq!(Split::Train.range(100_000_000), 0..90_000_000);
+    assert_eq!(Split::Validation.range(100_000_000), 90_000_000..95_000_000);
+    assert_eq!(Split::Test.range(100_000_000), 95_000_000..100_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    fs::write(&path, "banana").unwrap();
+    let corpus = open(&path, 0, folder.path()).unwrap();
+    let (mut tokens, mut targets) = ([9; 4], [9; 4]);
+    corpus.read(Window { start: 1, len: 4 }, &mut tokens, &mut targets);
+    assert_eq!((tokens, targets), ([0, 2, 0, 2], [2, 0, 2, 0]));
+}
+
+#[test]
+fn shards_follow_the_documented_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [
+        r#"{"repo_name":"a\/b","content":"x = 1\n","hash":"abc","copies":"1"}"#,
+        r#"{"content":"y = '\u00e9'","hash":-5573}"#,
+    ];
+    fs::write(folder.path().join("file-000000000002.json.gz"), gzip(b"{\"content\":\"last\"}\n\n")).unwrap();
+    fs::write(folder.path().join("file-000000000001.json.gz"), gzip(rows.join("\n").as_bytes())).unwrap();
+    fs::write(folder.path().join("LICENSES.txt"), "not a shard").unwrap();
+    let cache = folder.path().join("cache");
+    let corpus = open(folder.path(), 0, &cache).unwrap();
+    assert_eq!(corpus.bytes(), "x = 1\ny = 'é'\nlast\n".as_bytes());
+    assert_eq!(corpus.identity().name, "codeparrot");
+    assert_eq!(open(folder.path(), 8, &cache).unwrap().bytes(), b"x = 1\ny ");
+    let named = Source::find("codeparrot", folder.path().to_str().unwrap(), 0).unwrap();
+    assert_eq!(Corpus::open(&named, &cache).unwrap().bytes().len(), 20);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let path = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    assert!(message(open(Path::new("nowhere"), 0, &cache)).contains("name tales, enwik8, codeparrot, or a file"));
+    assert!(message(open(&path("empty", b""), 0, &cache)).contains("empty"));
+    assert!(message(open(&path("bad.gz", b"not gzip"), 0, &cache)).contains("bad.gz"));
+    assert!(message(open(&path("bad.xz", b"not xz at all"), 0, &cache)).contains("bad.xz"));
+    assert!(message(open(&path("bad.zip", b"not zip"), 0, &cache)).contains("zip"));
+    let whole = gzip(&vec![7; 100_000]);
+    assert!(message(open(&path("cut.gz", &whole[..whole.len() / 2]), 0, &cache)).contains("cut.gz"));
+    let shard = path("shards/file-1.json.gz", &gzip(b"{\"content\":\"a\"}\n{\"text\":1}\n"));
+    assert!(message(open(&shard, 0, &cache)).contains("line 2"), "a folder or one shard");
+    let wrong = message(open(&path("enwik8", b"this is not Wikipedia"), 0, &cache));
+    assert!(wrong.contains(ENWIK8_SHA256) && wrong.contains("21 bytes"), "{wrong}");
+    assert!(message(Corpus::open(&Source::Enwik8(None), &cache)).contains("--download"));
+    let left: Vec<_> = fs::read_dir(&cache).into_iter().flatten().collect();
+    assert!(left.is_empty(), "nothing half prepared is left behind: {left:?}");
+}
+
+#[test]
+fn a_changed_or_truncated_cache_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, cache) = (folder.path().join("text"), folder.path().join("cache"));
+    fs::write(&path, "some text to learn from").unwrap();
+    open(&path, 0, &cache).unwrap();
+    let bytes = fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path().join("bytes");
+    fs::write(&bytes, "some text to learn FROM").unwrap();
+    assert!(message(open(&path, 0, &cache)).contains("not those that were prepared"));
+    fs::write(&bytes, "some text").unwrap();
+    assert!(message(open(&path, 0, &cache)).contains("9 bytes, but 23 were prepared"));
+}
+
+#[test]
+fn the_floor_of_windows_is_their_code_length() {
+    let corpus = Corpus::open(&Source::find("tales", "", 100_000).unwrap(), Path::new("unused")).unwrap();
+    let range = corpus.split(Split::Validation);
+    let (all, sample) = (windows::all(range.clone(), 64), windows::sample(range, 64, 20));
+    let (all, sample) = (corpus.floor(&all).unwrap(), corpus.floor(&sample).unwrap());
+    assert!((0.3..0.9).contains(&all) && (all - sample).abs() < 0.2, "{all} {sample}");
+}
+
+#[test]
+fn a_download_is_whole_or_not_there() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/dc/enwik8.zip", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        // First a connection that breaks off, then a whole answer.
+        for whole in [false, true] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            let _ = stream.read(&mut request).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n01234").unwrap();
+            if whole {
+                stream.write_all(b"56789").unwrap();
+            }
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    assert!(download(&address, folder.path()).is_err());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let path = download(&address, folder.path()).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"0123456789");
+    server.join().unwrap();
+    assert_eq!(download(&address, folder.path()).unwrap(), path, "what is there is not fetched again");
+}
+
+proptest! {
+    #[test]
+    fn any_line_of_a_shard_is_text_or_an_error(line in prop::collection::vec(any::<u8>(), 0..200)) {
+        if let Ok(text) = codeparrot::content(&line) {
+            prop_assert!(text.ends_with('\n'));
+        }
+    }
+
+    #[test]
+    fn any_content_comes_back(text: String, hash: i64) {
+        let line = serde_json::json!({ "content": text, "hash": hash }).to_string();
+        let content = codeparrot::content(line.as_bytes()).unwrap();
+        prop_assert!(content == text || content == text.clone() + "\n");
+    }
+}
