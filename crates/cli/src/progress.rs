@@ -156,7 +156,7 @@ fn describe(plan: &Plan) -> String {
     let floor = plan.floor.map_or_else(String::new, |floor| format!("; the best possible is {floor:.3} bits per byte"));
     let threads = if plan.threads == 1 { "1 thread".into() } else { format!("{} threads", plan.threads) };
     format!(
-        "{kind}: {} parameters ({symbol} = {}, {} layers), {:?} protocol, seed {}\n\
+        "{kind}: {} parameters ({symbol} = {}, {} layers), {} protocol, seed {}\n\
          {}: {} distinct bytes; {train} to train, {validation} to validate, {test} to test\n\
          {} steps of {} x {} bytes ({length}){resumed}; {threads}, {} MB of memory\n\
          validation on {} bytes{floor}\n\
@@ -164,7 +164,7 @@ fn describe(plan: &Plan) -> String {
         thousands(plan.parameters),
         config.model.width(),
         config.model.layers(),
-        config.protocol,
+        config.protocol.name(),
         config.seed,
         config.data.corpus,
         plan.vocabulary,

@@ -338,13 +338,17 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
     })?;
     lines.extend(text::wrap(&text::printable(&sample), 100).into_iter().map(|line| format!("    {line}")));
     lines.push("\nnext:".into());
-    lines.push(format!("    {program} generate {folder}          more of it"));
-    lines.push(format!("    {program} eval {folder} --split test"));
+    let mut next = vec![
+        (format!("generate {folder}"), "more of it"),
+        (format!("eval {folder} --split test"), "exact bits per byte on text it was never judged by"),
+        ("train --data FILE".into(), "your own text"),
+        ("runs".into(), "what there is"),
+    ];
     if summary.model == "kuramoto" {
-        lines.push(format!("    {program} train --model transformer     the transformer of the same size, to compare"));
+        next.insert(2, ("train --model transformer".into(), "the transformer of the same size, to compare"));
     }
-    lines.push(format!("    {program} train --data FILE             your own text"));
-    lines.push(format!("    {program} runs                          what there is"));
+    let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+    lines.extend(next.iter().map(|(command, why)| format!("    {program} {command:<width$}  # {why}")));
     Ok(lines.join("\n") + "\n")
 }
 

@@ -3,7 +3,9 @@
 //! Only the microkernels are used: `gemm`'s own driver allocates on every call and packs both operands every time,
 //! while a training step multiplies by the same weights once per sequence. [`crate::product`] is the driver.
 
-use crate::arch::{Level, level};
+#[cfg(target_arch = "x86_64")]
+use crate::arch::Level;
+use crate::arch::level;
 use gemm_common::microkernel::MicroKernelFn;
 
 /// A table of microkernels. Each computes a tile of at most `tile` outputs by `rows` rows.

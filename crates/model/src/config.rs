@@ -95,8 +95,8 @@ impl Default for KuramotoInit {
         KuramotoInit {
             self_score: 2.0,
             logit_scale: 3.0,
-            embedding_spread: 1.0,
-            prototype_spread: 1.0,
+            embedding_spread: 0.3,
+            prototype_spread: 0.3,
             value_gate_bias: 1.0,
             attention_radius: 1.0,
             feed_forward_radius: 1.0,

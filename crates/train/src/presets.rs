@@ -46,6 +46,14 @@ impl Preset {
 }
 
 impl Protocol {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Tuned => "tuned",
+            Protocol::Paper => "paper",
+        }
+    }
+
     /// By its name on the command line.
     pub fn named(name: &str) -> Result<Protocol> {
         match name {
@@ -75,7 +83,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: Kind) -> Config {
             Preset::FiveMillion => 5_000_000,
         },
         length: match (preset, protocol) {
-            (Preset::Quick, _) => Length::Steps(1200),
+            (Preset::Quick, _) => Length::Steps(1400),
             (_, Protocol::Paper) => Length::Epochs(50),
             (_, Protocol::Tuned) => Length::Epochs(1),
         },
@@ -127,8 +135,8 @@ fn paper_optimizer() -> Optimizer {
 fn tuned_optimizer(kind: Kind) -> Optimizer {
     Optimizer {
         learning_rate: match kind {
-            Kind::Kuramoto => 8e-3,
-            Kind::Transformer => 4e-3,
+            Kind::Kuramoto => 1.6e-2,
+            Kind::Transformer => 8e-3,
         },
         warmup: 100,
         schedule: Schedule::Cosine,

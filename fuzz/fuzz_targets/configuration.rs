@@ -1,0 +1,16 @@
+//! Any text as a configuration file: taken or refused, never a panic.
+
+#![no_main]
+
+use kuramoto_train::data::Identity;
+use kuramoto_train::{Config, Layer};
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    let Ok(layer) = Layer::parse("fuzz", text) else { return };
+    let Ok(mut config) = Config::layered(&[layer]) else { return };
+    let corpus =
+        Identity { name: "fuzz".into(), bytes: 1 << 20, sha256: String::new(), vocabulary: (0..200).collect() };
+    if config.resolve(&corpus).is_ok() {
+        assert_eq!(Config::parse("saved", &config.to_toml()).unwrap(), config);
+    }
+});
