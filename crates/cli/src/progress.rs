@@ -97,7 +97,7 @@ impl Observer for Progress {
         self.say(&describe(plan));
         if let Style::Bar = self.style {
             self.bar = ProgressBar::new(plan.steps).with_position(plan.done);
-            let style = ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {msg}");
+            let style = ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {wide_msg}");
             self.bar.set_style(style.expect("the template is well formed"));
         }
         self.began = (Instant::now(), plan.done);
@@ -108,16 +108,22 @@ impl Observer for Progress {
         match self.style {
             Style::Json => print!("{}", row.to_line()),
             Style::Bar => {
-                self.bar.set_position(row.step);
                 self.bar.set_message(self.line(row, state));
+                self.bar.set_position(row.step);
             }
+            Style::Lines => {}
+        }
+        let due = match self.style {
+            Style::Json => false,
+            // What the bar showed at a validation is worth keeping.
+            Style::Bar => row.validation_bits_per_byte.is_some(),
             Style::Lines => {
-                let due = self.last_line.is_none_or(|last| last.elapsed() >= PAUSE);
-                if due || row.validation_bits_per_byte.is_some() {
-                    self.last_line = Some(Instant::now());
-                    self.say(&format!("step {}/{}  {}", row.step, self.steps, self.line(row, state)));
-                }
+                row.validation_bits_per_byte.is_some() || self.last_line.is_none_or(|last| last.elapsed() >= PAUSE)
             }
+        };
+        if due {
+            self.last_line = Some(Instant::now());
+            self.say(&format!("step {}/{}  {}", row.step, self.steps, self.line(row, state)));
         }
         if self.signals.came() && !self.announced {
             self.announced = true;
@@ -166,7 +172,7 @@ fn describe(plan: &Plan) -> String {
         config.model.layers(),
         config.protocol.name(),
         config.seed,
-        config.data.corpus,
+        plan.corpus,
         plan.vocabulary,
         thousands(plan.steps as usize),
         config.batch.windows(),

@@ -29,6 +29,12 @@ const TINY: [&str; 18] = [
     "5",
 ];
 
+/// A folder for a test, in memory where the system has such a place: small steps are saved often.
+fn scratch() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
 fn kuramoto(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("kuramoto").unwrap();
     command.current_dir(folder).env("KURAMOTO_CACHE", folder.join("cache"));
@@ -78,7 +84,7 @@ fn wait_for_rows(run: &Path, rows: usize) {
 
 #[test]
 fn killed_at_random_and_resumed_it_gives_the_same_bits() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     let length = ["--steps", "3000", "--keep", "3"];
     kuramoto(folder.path()).args(train(&length)).args(["--out", "whole", "--threads", "2"]).assert().success();
     let expected = fingerprint(&folder.path().join("whole"));
@@ -98,7 +104,7 @@ fn killed_at_random_and_resumed_it_gives_the_same_bits() {
 #[cfg(unix)]
 #[test]
 fn signals_save_and_exit_with_their_code() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     let length = ["--steps", "1000000", "--json"];
     for (name, signal, code) in [("term", "TERM", 143), ("int", "INT", 130)] {
         let child = spawn(folder.path(), &[&train(&length)[..], &["--out", name]].concat());
@@ -117,7 +123,7 @@ fn signals_save_and_exit_with_their_code() {
 
 #[test]
 fn json_rows_and_a_summary() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     let output = kuramoto(folder.path()).args(train(&["--tokens", "5000", "--json", "--test"])).output().unwrap();
     assert!(output.status.success());
     let out = String::from_utf8(output.stdout).unwrap();
@@ -142,7 +148,7 @@ fn json_rows_and_a_summary() {
 
 #[test]
 fn generation_is_a_pure_function_of_the_seed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     fs::write(folder.path().join("noise"), (0..60_000u32).map(|i| (i * 7919 % 256) as u8).collect::<Vec<_>>()).unwrap();
     kuramoto(folder.path()).args(train(&["--steps", "30", "--out", "run", "--data", "noise"])).assert().success();
     let generate = |more: &[&str]| {
@@ -157,7 +163,7 @@ fn generation_is_a_pure_function_of_the_seed() {
 
 #[test]
 fn nonsense_is_answered_in_one_sentence() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     fs::write(folder.path().join("bad.toml"), "[optimizer]\nlearning-rat = 1\n").unwrap();
     fs::write(folder.path().join("short.txt"), "too short").unwrap();
     fs::create_dir(folder.path().join("full")).unwrap();
@@ -190,7 +196,7 @@ fn nonsense_is_answered_in_one_sentence() {
 
 #[test]
 fn a_resumed_run_keeps_its_configuration() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     kuramoto(folder.path()).args(train(&["--steps", "10", "--out", "run"])).assert().success();
     let output = kuramoto(folder.path()).args(["train", "--resume", "run", "--seed", "4"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -88,7 +88,31 @@ pub fn save(
     if beside.exists() {
         disk.remove_folder(&beside).at("remove", &beside)?;
     }
-    disk.create_folder(&beside).at("create", &beside)?;
+    let saved = write(disk, &beside, config, layout, arenas, state).and_then(|()| {
+        if folder.exists() {
+            // A folder of that name without a manifest was never whole.
+            disk.remove_folder(folder).at("remove", folder)?;
+        }
+        disk.rename(&beside, folder).at("write", folder)?;
+        disk::sync_parent(disk, folder)
+    });
+    if saved.is_err() && beside.exists() {
+        // It only takes room, which may be what is missing; if it cannot be removed, the next process does it.
+        disk.remove_folder(&beside).ok();
+    }
+    saved
+}
+
+/// Writes the files of a checkpoint into a new folder, the manifest last.
+fn write(
+    disk: &dyn Disk,
+    folder: &Path,
+    config: &Config,
+    layout: &Layout,
+    arenas: &Arenas<'_>,
+    state: &State,
+) -> Result<()> {
+    disk.create_folder(folder).at("create", folder)?;
     let (first, second) = arenas.moments;
     let contents = [
         (MODEL, tensors(layout, &[("", arenas.parameters)])),
@@ -98,7 +122,7 @@ pub fn save(
     ];
     let mut files = BTreeMap::new();
     let write = |name: &str, bytes: &[u8]| -> Result<()> {
-        let path = beside.join(name);
+        let path = folder.join(name);
         disk.write(&path, bytes).at("write", &path)?;
         disk.sync(&path).at("write", &path)
     };
@@ -108,13 +132,7 @@ pub fn save(
     }
     let manifest = Manifest { format: FORMAT, step: state.step, config: fingerprint(config), files };
     write(MANIFEST, &json(&manifest))?;
-    disk.sync(&beside).at("write", &beside)?;
-    if folder.exists() {
-        // A folder of that name without a manifest was never whole.
-        disk.remove_folder(folder).at("remove", folder)?;
-    }
-    disk.rename(&beside, folder).at("write", folder)?;
-    disk::sync_parent(disk, folder)
+    disk.sync(folder).at("write", folder)
 }
 
 /// Reads a checkpoint of the run with this configuration, believing only what its manifest proves.

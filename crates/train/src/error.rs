@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {cause}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// Why not.
-        source: io::Error,
+        /// Why not; in the message already, so not a `source`, which would be printed after it once more.
+        cause: io::Error,
     },
     /// A setting outside what is allowed.
     #[error("{key} = {value} is not allowed: {allowed}")]
@@ -127,6 +127,6 @@ pub(crate) trait At<T> {
 
 impl<T> At<T> for io::Result<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T> {
-        self.map_err(|source| Error::Io { action, path: path.to_path_buf(), source })
+        self.map_err(|cause| Error::Io { action, path: path.to_path_buf(), cause })
     }
 }

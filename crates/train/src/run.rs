@@ -188,7 +188,7 @@ impl Run {
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => Err(Error::run(&self.folder, "another process is training this run")),
-            Err(TryLockError::Error(source)) => Err(Error::Io { action: "lock", path, source }),
+            Err(TryLockError::Error(cause)) => Err(Error::Io { action: "lock", path, cause }),
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Plan {
     pub run: PathBuf,
     /// The configuration.
     pub config: Config,
+    /// The corpus' name.
+    pub corpus: String,
     /// Exact count.
     pub parameters: usize,
     /// Steps in all.
@@ -186,6 +188,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         trainer.observer.plan(&Plan {
             run: run.folder().to_path_buf(),
             config: config.clone(),
+            corpus: corpus.identity().name.clone(),
             parameters: trainer.engine.parameters().len(),
             steps,
             done: trainer.state.step,
@@ -311,7 +314,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                     Some(step) => format!("the checkpoint of step {step} stays the last good one"),
                     None => "there is no checkpoint yet".into(),
                 };
-                self.observer.warning(&format!("{error}; {kept}, training goes on"));
+                self.observer.warning(&format!("{error}; {kept}"));
             }
         }
     }

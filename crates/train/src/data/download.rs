@@ -20,9 +20,9 @@ pub fn download(address: &str, folder: &Path) -> Result<PathBuf> {
         io::copy(&mut response.body_mut().as_reader(), &mut file)?;
         file.sync_all()
     });
-    if let Err(source) = copied.and_then(|()| fs::rename(&beside, &path)) {
+    if let Err(cause) = copied.and_then(|()| fs::rename(&beside, &path)) {
         fs::remove_file(&beside).ok();
-        return Err(Error::Io { action: "fetch", path, source });
+        return Err(Error::Io { action: "fetch", path, cause });
     }
     Ok(path)
 }
