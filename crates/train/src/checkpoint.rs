@@ -49,12 +49,18 @@ pub fn fingerprint(config: &Config) -> String {
     hash::of(config.to_toml().as_bytes())
 }
 
-/// The arenas that are saved.
-pub struct Arenas<'a> {
-    /// Parameters.
+/// What is saved.
+pub struct Snapshot<'a> {
+    /// The run's configuration.
+    pub config: &'a Config,
+    /// Names and places in the arenas.
+    pub layout: &'a Layout,
+    /// The parameter arena.
     pub parameters: &'a [f32],
     /// First and second moments.
     pub moments: (&'a [f32], &'a [f32]),
+    /// Where training is.
+    pub state: &'a State,
 }
 
 /// What was read from a checkpoint.
@@ -73,14 +79,7 @@ pub fn folder(run: &Path, step: u64) -> PathBuf {
 }
 
 /// Saves a checkpoint as `folder`. If one is there it is left as it is: the same step has the same bits.
-pub fn save(
-    disk: &dyn Disk,
-    folder: &Path,
-    config: &Config,
-    layout: &Layout,
-    arenas: &Arenas<'_>,
-    state: &State,
-) -> Result<()> {
+pub fn save(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<()> {
     if folder.join(MANIFEST).exists() {
         return Ok(());
     }
@@ -88,7 +87,7 @@ pub fn save(
     if beside.exists() {
         disk.remove_folder(&beside).at("remove", &beside)?;
     }
-    let saved = write(disk, &beside, config, layout, arenas, state).and_then(|()| {
+    let saved = write(disk, &beside, snapshot).and_then(|()| {
         if folder.exists() {
             // A folder of that name without a manifest was never whole.
             disk.remove_folder(folder).at("remove", folder)?;
@@ -104,18 +103,11 @@ pub fn save(
 }
 
 /// Writes the files of a checkpoint into a new folder, the manifest last.
-fn write(
-    disk: &dyn Disk,
-    folder: &Path,
-    config: &Config,
-    layout: &Layout,
-    arenas: &Arenas<'_>,
-    state: &State,
-) -> Result<()> {
+fn write(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<()> {
     disk.create_folder(folder).at("create", folder)?;
-    let (first, second) = arenas.moments;
+    let Snapshot { config, layout, parameters, moments: (first, second), state } = *snapshot;
     let contents = [
-        (MODEL, tensors(layout, &[("", arenas.parameters)])),
+        (MODEL, tensors(layout, &[("", parameters)])),
         (OPTIMIZER, tensors(layout, &[("first.", first), ("second.", second)])),
         (CONFIG, json(&config.model)),
         (STATE, json(state)),

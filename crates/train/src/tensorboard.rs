@@ -14,7 +14,7 @@ pub fn header(wall_time: f64, step: u64) -> Vec<u8> {
 }
 
 /// A record with named numbers.
-pub fn scalars<'a>(wall_time: f64, step: u64, values: impl Iterator<Item = (&'a str, f64)>) -> Vec<u8> {
+pub fn scalars(wall_time: f64, step: u64, values: impl Iterator<Item = (String, f64)>) -> Vec<u8> {
     let mut summary = vec![];
     for (tag, value) in values {
         let mut entry = vec![];

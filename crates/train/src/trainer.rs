@@ -4,22 +4,22 @@
 //! whole state is the arenas and [`State`], so a run that is stopped anywhere and resumed gives the same bits as one
 //! that was not. Whatever happens is told to an [`Observer`]; nothing is printed here.
 
-use crate::checkpoint::{self, Arenas};
+use crate::checkpoint::{self, Snapshot};
 use crate::config::{Config, Decay, Length, Model, Policy};
 use crate::data::{Corpus, Split};
-use crate::disk::{Appender, Disk};
+use crate::disk::Disk;
 use crate::error::{At, Error, Result};
 use crate::evaluate::bits_per_byte;
 use crate::memory;
-use crate::metrics::{self, Row};
+use crate::metrics::Row;
+use crate::recorder::Recorder;
 use crate::run::{Ended, Run, Summary, Which};
 use crate::state::State;
-use crate::tensorboard;
 use crate::windows::{self, Sampler, Window};
 use kuramoto_model::{Batch, Engine, Kuramoto, Network, Tensor, Transformer, Update};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// What is known before the first step.
 #[derive(Clone, Debug)]
@@ -111,8 +111,7 @@ struct Trainer<'a, N: Network<f32>> {
     floor: Option<f64>,
     steps: u64,
     state: State,
-    metrics: Appender,
-    events: Appender,
+    recorder: Recorder,
     tokens: Vec<u8>,
     targets: Vec<u8>,
     /// The last step that is safe on disk.
@@ -165,15 +164,12 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                 engine.initialize(config.seed);
             }
         }
-        let metrics_path = run.folder().join("metrics.jsonl");
-        let length = metrics::rewind(disk, &metrics_path, state.step)?;
-        let events = run.folder().join(format!("events.out.tfevents.{:.0}.{}", wall_time(), state.step));
-        let mut trainer = Trainer {
+        let recorder = Recorder::resume(disk, run.folder(), state.step)?;
+        let trainer = Trainer {
             floor: corpus.floor(&validation),
             tokens: vec![0; batch.windows() * batch.context],
             targets: vec![0; batch.windows() * batch.context],
-            metrics: Appender::new(metrics_path, length),
-            events: Appender::new(events, 0),
+            recorder,
             engine,
             run,
             corpus,
@@ -200,8 +196,6 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             floor: trainer.floor,
             threads: setting.threads.min(batch.lanes),
         });
-        let header = tensorboard::header(wall_time(), trainer.state.step + 1);
-        trainer.append_events(&header);
         Ok(trainer)
     }
 
@@ -214,10 +208,9 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             }
             let row = self.step()?;
             let validated = row.validation_bits_per_byte.is_some();
-            let line = row.to_line();
-            let trouble = self.metrics.add(self.setting.disk, line.as_bytes());
-            self.warn(trouble);
-            self.append_scalars(&row);
+            for trouble in self.recorder.add(self.setting.disk, &row) {
+                self.observer.warning(&trouble);
+            }
             if self.checkpoint_is_due(&row) {
                 self.checkpoint();
             }
@@ -322,16 +315,21 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     fn try_checkpoint(&self) -> Result<()> {
         let disk = self.setting.disk;
         // Rows up to here must not be lost to a crash that the checkpoint survives.
-        self.metrics.sync(disk)?;
+        self.recorder.sync(disk)?;
         let folder = checkpoint::folder(self.run.folder(), self.state.step);
-        self.save_as(&folder, &self.state)?;
+        self.save_as(&folder)?;
         self.run.settle(disk, &self.state)
     }
 
-    fn save_as(&self, folder: &std::path::Path, state: &State) -> Result<()> {
-        let arenas = Arenas { parameters: self.engine.parameters(), moments: self.engine.moments() };
-        let layout = self.engine.network().layout();
-        checkpoint::save(self.setting.disk, folder, self.run.config(), layout, &arenas, state)
+    fn save_as(&self, folder: &Path) -> Result<()> {
+        let snapshot = Snapshot {
+            config: self.run.config(),
+            layout: self.engine.network().layout(),
+            parameters: self.engine.parameters(),
+            moments: self.engine.moments(),
+            state: &self.state,
+        };
+        checkpoint::save(self.setting.disk, folder, &snapshot)
     }
 
     /// Keeps the batch and the state before a bad step; under the policy `stop` that is the end.
@@ -351,7 +349,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         Ok(())
     }
 
-    fn try_keep(&self, folder: &std::path::Path, step: u64, why: &str) -> Result<()> {
+    fn try_keep(&self, folder: &Path, step: u64, why: &str) -> Result<()> {
         let disk = self.setting.disk;
         disk.create_folder(folder).at("create", folder)?;
         let vocabulary = &self.corpus.identity().vocabulary;
@@ -364,7 +362,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             disk.write(&path, &bytes).at("write", &path)?;
         }
         // The arenas are still those before the step.
-        self.save_as(&folder.join("state"), &self.state)
+        self.save_as(&folder.join("state"))
     }
 
     /// Single-number parameters, and the mean size of each layer's drift rates.
@@ -382,34 +380,6 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                 _ => None,
             })
             .collect()
-    }
-
-    fn warn(&mut self, trouble: Option<String>) {
-        if let Some(text) = trouble {
-            self.observer.warning(&text);
-        }
-    }
-
-    fn append_events(&mut self, bytes: &[u8]) {
-        let trouble = self.events.add(self.setting.disk, bytes);
-        self.warn(trouble);
-    }
-
-    fn append_scalars(&mut self, row: &Row) {
-        let fixed = [
-            ("train/bits_per_byte", Some(row.train_bits_per_byte)),
-            ("train/gradient_norm", Some(row.gradient_norm)),
-            ("train/learning_rate", Some(row.learning_rate)),
-            ("speed/tokens_per_second", Some(row.tokens_per_second)),
-            ("speed/utilisation", row.utilisation),
-            ("validation/bits_per_byte", row.validation_bits_per_byte),
-        ];
-        let fixed = fixed.into_iter().filter_map(|(tag, value)| Some((tag.to_string(), value?)));
-        let named = row.parameters.iter().map(|(name, &value)| (format!("parameters/{name}"), value));
-        let values: Vec<(String, f64)> = fixed.chain(named).collect();
-        let values = values.iter().map(|(tag, value)| (tag.as_str(), *value));
-        let record = tensorboard::scalars(wall_time(), row.step, values);
-        self.append_events(&record);
     }
 
     /// Saves what is not saved yet and sums up.
@@ -452,7 +422,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             bad_steps: self.state.bad_steps,
         };
         self.run.save_summary(self.setting.disk, &summary)?;
-        if !saved || !self.metrics.is_done() {
+        if !saved || !self.recorder.is_done() {
             let why = "training ended, but its last checkpoint or rows could not be saved: make room and resume it";
             return Err(Error::run(self.run.folder(), why));
         }
@@ -475,8 +445,4 @@ fn update(config: &Config, learning_rate: f64, step: u64) -> Update {
         clip: (optimizer.clip > 0.0).then_some(optimizer.clip),
         step,
     }
-}
-
-fn wall_time() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

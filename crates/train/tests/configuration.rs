@@ -2,7 +2,8 @@
 
 mod common;
 
-use kuramoto_train::config::{Config, Decay, Layer, Length, Model, Schedule};
+use kuramoto_train::Layer;
+use kuramoto_train::config::{Config, Decay, Length, Model, Schedule};
 use kuramoto_train::data::Identity;
 use proptest::prelude::*;
 

@@ -3,10 +3,10 @@
 #![allow(dead_code)]
 
 use kuramoto_train::checkpoint;
-use kuramoto_train::config::{Config, Layer};
 use kuramoto_train::data::Source;
 use kuramoto_train::disk::{Disk, System};
 use kuramoto_train::metrics;
+use kuramoto_train::{Config, Layer};
 use kuramoto_train::{Corpus, Observer, Row, Run, Setting, State, Summary};
 use std::io;
 use std::path::Path;

@@ -1,0 +1,138 @@
+//! Laying the keys of files and flags over a preset, and saying what is wrong with them.
+
+use crate::config::{Config, Kind};
+use crate::error::{Error, Result};
+use crate::presets;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+/// Keys to lay over a configuration, and where they come from.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// A file or flag, for messages.
+    pub origin: String,
+    /// The keys.
+    pub table: Table,
+}
+
+impl Layer {
+    /// From the text of a TOML file.
+    pub fn parse(origin: impl Into<String>, text: &str) -> Result<Layer> {
+        let origin = origin.into();
+        match text.parse::<Table>() {
+            Ok(table) => Ok(Layer { origin, table }),
+            Err(error) => {
+                Err(Error::Config { origin, why: format!("it is not TOML: {}", one_line(&error.to_string())) })
+            }
+        }
+    }
+
+    /// From a dotted key and the text of a value: TOML where it is, else a string.
+    pub fn set(origin: impl Into<String>, key: &str, value: &str) -> Layer {
+        let parsed = format!("x = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("x"));
+        let mut value = parsed.unwrap_or_else(|| Value::String(value.into()));
+        for part in key.rsplit('.') {
+            value = Value::Table(Table::from_iter([(part.to_string(), value)]));
+        }
+        let Value::Table(table) = value else { unreachable!("a key has at least one part") };
+        Layer { origin: origin.into(), table }
+    }
+
+    /// The whole configuration that the table is.
+    pub fn to_config(&self) -> Result<Config> {
+        Config::deserialize(self.table.clone())
+            .map_err(|error| Error::Config { origin: self.origin.clone(), why: one_line(&error.to_string()) })
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.table.get(key).and_then(Value::as_str)
+    }
+}
+
+impl Config {
+    /// A preset with `layers` laid over it, later ones over earlier ones.
+    pub fn layered(layers: &[Layer]) -> Result<Config> {
+        let last = |key: &str| layers.iter().rev().find_map(|layer| Some((layer, layer.text(key)?)));
+        let preset = match last("preset") {
+            Some((_, name)) => presets::Preset::named(name)?,
+            None => presets::Preset::Quick,
+        };
+        let protocol = match last("protocol") {
+            Some((_, name)) => presets::Protocol::named(name)?,
+            None => presets::Protocol::Tuned,
+        };
+        let kind = layers.iter().rev().find_map(|layer| layer.table.get("model")?.get("kind")?.as_str());
+        let kind = match kind {
+            None | Some("kuramoto") => Kind::Kuramoto,
+            Some("transformer") => Kind::Transformer,
+            Some(other) => {
+                return Err(Error::setting("model.kind", format!("{other:?}"), "choose kuramoto or transformer"));
+            }
+        };
+        let mut config = presets::config(preset, protocol, kind);
+        for layer in layers {
+            let mut table = Table::try_from(&config).expect("a configuration is plain data");
+            overlay(&mut table, &layer.table, "", &layer.origin)?;
+            // Each on its own, so that a value that is refused is laid at the right door.
+            config = Layer { origin: layer.origin.clone(), table }.to_config()?;
+        }
+        Ok(config)
+    }
+}
+
+/// Lays `over` on `base`, refusing keys that `base` does not have.
+fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result<()> {
+    for (key, value) in over {
+        let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        // The one section whose keys exclude each other: epochs, steps or tokens. A new one replaces the old.
+        if let ("length", Value::Table(over)) = (dotted.as_str(), value) {
+            let mut length: Table =
+                ["epochs", "steps", "tokens"].map(|key| (key.into(), Value::Integer(0))).into_iter().collect();
+            overlay(&mut length, over, &dotted, origin)?;
+            length.retain(|key, _| over.contains_key(key));
+            base.insert(key.clone(), Value::Table(length));
+            continue;
+        }
+        match (base.get_mut(key), value) {
+            (None, _) => return Err(unknown_key(base, &dotted, key, origin)),
+            (Some(Value::Table(base)), Value::Table(over)) => overlay(base, over, &dotted, origin)?,
+            (Some(Value::Table(_)), value) => {
+                let why = format!("{dotted} = {value} is not allowed: it is a section with keys of its own");
+                return Err(Error::Config { origin: origin.into(), why });
+            }
+            (Some(slot), value) => {
+                *slot = like(slot, value).ok_or_else(|| {
+                    let allowed = format!("it must be a {}, such as {slot}", slot.type_str());
+                    Error::setting(dotted, value, allowed)
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `value` in the type of `slot`; whole numbers are numbers too.
+fn like(slot: &Value, value: &Value) -> Option<Value> {
+    match (slot, value) {
+        (Value::Float(_), Value::Integer(whole)) => Some(Value::Float(*whole as f64)),
+        // 1e6 is how people write a million.
+        (Value::Integer(_), Value::Float(x)) if x.fract() == 0.0 && x.abs() < 9e15 => Some(Value::Integer(*x as i64)),
+        (slot, value) if slot.same_type(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn unknown_key(base: &Table, dotted: &str, key: &str, origin: &str) -> Error {
+    let near = |name: &&String| strsim::jaro_winkler(&key.replace('_', "-"), name) > 0.8;
+    let best =
+        base.keys().filter(near).max_by(|a, b| strsim::jaro_winkler(key, a).total_cmp(&strsim::jaro_winkler(key, b)));
+    let hint = match best {
+        Some(name) => format!("; did you mean {name}?"),
+        None => format!("; there are {}", base.keys().cloned().collect::<Vec<_>>().join(", ")),
+    };
+    Error::UnknownKey { origin: origin.into(), key: dotted.into(), hint }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
