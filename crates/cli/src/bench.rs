@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut all: Vec<Measured> = Vec::new();
     for round in 1..=arguments.rounds {
         for (i, configuration) in chosen.iter().enumerate() {
-            eprintln!("round {round} of {}: {}", arguments.rounds, configuration.name());
+            crate::note(&format!("round {round} of {}: {}", arguments.rounds, configuration.name()));
             let measured = in_child(&configuration.name(), threads, arguments.seconds)?;
             match all.get_mut(i) {
                 Some(best) => best.keep_better(measured),

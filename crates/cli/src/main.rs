@@ -1,9 +1,8 @@
 //! `kuramoto`: Kuramoto Attention on the command line. Parses, calls, prints; the science is in the libraries.
 //!
 //! Exit codes: 0 done, 1 something failed, 2 the command line or its input was not understood; training that was asked
-//! to stop and saved its state: 130 after Ctrl-C, 143 after SIGTERM.
-
-#![allow(clippy::print_stderr)]
+//! to stop and saved its state: 130 after Ctrl-C, 143 after SIGTERM,
+//! 141 when nobody read its rows any more.
 
 mod bench;
 mod eval;
@@ -60,7 +59,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            note(&format!("error: {error:#}"));
             let usage = error.is::<kuramoto_model::Error>()
                 || error.downcast_ref().is_some_and(kuramoto_train::Error::is_usage);
             ExitCode::from(if usage { 2 } else { 1 })
@@ -73,6 +72,11 @@ fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// Prints a line to standard error, if anyone still reads it.
+fn note(text: &str) {
+    writeln!(io::stderr().lock(), "{text}").ok();
 }
 
 /// The threads that were asked for, or all cores.

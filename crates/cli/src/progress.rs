@@ -1,7 +1,5 @@
 //! What a person, a log or a script sees of training.
 
-#![allow(clippy::print_stdout)]
-
 use crate::signals::Signals;
 use crate::table::thousands;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -32,6 +30,7 @@ pub struct Progress {
     began: (Instant, u64),
     last_line: Option<Instant>,
     announced: bool,
+    unread: bool,
 }
 
 /// Time between plain lines.
@@ -49,6 +48,7 @@ impl Progress {
             began: (Instant::now(), 0),
             last_line: None,
             announced: false,
+            unread: false,
         }
     }
 
@@ -58,11 +58,8 @@ impl Progress {
     }
 
     fn say(&self, text: &str) {
-        match self.style {
-            Style::Json => eprintln!("{text}"),
-            Style::Bar => self.bar.suspend(|| eprintln!("{text}")),
-            Style::Lines => eprintln!("{text}"),
-        }
+        // Without a bar there is nothing to suspend.
+        self.bar.suspend(|| crate::note(text));
     }
 
     fn line(&self, row: &Row, state: &State) -> String {
@@ -106,7 +103,8 @@ impl Observer for Progress {
     fn step(&mut self, row: &Row, state: &State) {
         self.smooth(row);
         match self.style {
-            Style::Json => print!("{}", row.to_line()),
+            // A reader that left wants no more of it.
+            Style::Json => self.unread |= crate::print(&row.to_line()).is_err(),
             Style::Bar => {
                 self.bar.set_message(self.line(row, state));
                 self.bar.set_position(row.step);
@@ -142,7 +140,7 @@ impl Observer for Progress {
     }
 
     fn stop(&mut self) -> bool {
-        self.signals.came()
+        self.unread || self.signals.came()
     }
 }
 

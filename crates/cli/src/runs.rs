@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for folder in folders {
         match look(&folder) {
             Ok(run) => runs.push(run),
-            Err(error) => eprintln!("warning: {error:#}"),
+            Err(error) => crate::note(&format!("warning: {error:#}")),
         }
     }
     if arguments.json {

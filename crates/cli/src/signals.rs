@@ -34,8 +34,11 @@ impl Signals {
         self.came.load(Ordering::Relaxed)
     }
 
-    /// 130 after Ctrl-C, 143 after SIGTERM.
+    /// 130 after Ctrl-C, 143 after SIGTERM; 141, as for a broken pipe, if training stopped without a signal.
     pub fn exit_code(&self) -> u8 {
-        code(self.which.load(Ordering::Relaxed) as i32)
+        match self.which.load(Ordering::Relaxed) {
+            0 => 141,
+            signal => code(signal as i32),
+        }
     }
 }

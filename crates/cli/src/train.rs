@@ -235,7 +235,7 @@ impl Arguments {
         config.ablate(&self.ablations)?;
         let mut source = config.source()?;
         if self.download && source == data::Source::Enwik8(None) {
-            eprintln!("fetching {ENWIK8_ADDRESS} ..");
+            crate::note(&format!("fetching {ENWIK8_ADDRESS} .."));
             source = data::Source::Enwik8(Some(data::download(ENWIK8_ADDRESS, &self.cache())?));
         }
         let corpus = Corpus::open(&source, &self.cache())?;
@@ -290,10 +290,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let outcome = kuramoto_train::train(&run, &corpus, &setting, &mut progress);
     progress.finish();
     let summary = outcome?;
-    if arguments.json {
-        crate::print(&format!("{}\n", serde_json::to_string(&summary)?))?;
-    } else {
-        crate::print(&conclusion(&run, &summary)?)?;
+    let told = match arguments.json {
+        true => crate::print(&format!("{}\n", serde_json::to_string(&summary)?)),
+        false => crate::print(&conclusion(&run, &summary)?),
+    };
+    // Where training stopped because nobody reads, nobody reads this either.
+    if summary.ended != Ended::Interrupted {
+        told?;
     }
     Ok(match summary.ended {
         Ended::Interrupted => ExitCode::from(signals.exit_code()),

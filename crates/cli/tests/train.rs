@@ -121,6 +121,19 @@ fn signals_save_and_exit_with_their_code() {
     }
 }
 
+/// `train --json | head -n 3`
+#[cfg(unix)]
+#[test]
+fn a_reader_that_leaves_stops_training_and_it_is_saved() {
+    let folder = scratch();
+    let mut child = spawn(folder.path(), &train(&["--steps", "1000000", "--json", "--out", "run"]));
+    let run = folder.path().join("run");
+    wait_for_rows(&run, 10);
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(141));
+    kuramoto(folder.path()).args(["eval", "run"]).assert().success();
+}
+
 #[test]
 fn json_rows_and_a_summary() {
     let folder = scratch();

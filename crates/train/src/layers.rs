@@ -102,7 +102,7 @@ fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result
             }
             (Some(slot), value) => {
                 *slot = like(slot, value).ok_or_else(|| {
-                    let allowed = format!("it must be a {}, such as {slot}", slot.type_str());
+                    let allowed = format!("it must be of type {}, such as {slot}", slot.type_str());
                     Error::setting(dotted, value, allowed)
                 })?;
             }

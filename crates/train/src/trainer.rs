@@ -202,12 +202,15 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     fn train(mut self) -> Result<Summary> {
         let mut ended = Ended::Finished;
         while self.state.step < self.steps {
+            if self.patience_is_over() {
+                ended = Ended::EarlyStop;
+                break;
+            }
             if self.observer.stop() {
                 ended = Ended::Interrupted;
                 break;
             }
             let row = self.step()?;
-            let validated = row.validation_bits_per_byte.is_some();
             for trouble in self.recorder.add(self.setting.disk, &row) {
                 self.observer.warning(&trouble);
             }
@@ -215,10 +218,6 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                 self.checkpoint();
             }
             self.observer.step(&row, &self.state);
-            if validated && self.patience_is_over() {
-                ended = Ended::EarlyStop;
-                break;
-            }
         }
         self.finish(ended)
     }

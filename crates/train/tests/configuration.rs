@@ -82,7 +82,7 @@ fn mistakes_are_named_with_a_suggestion() {
         ("[optimizer]\nlearning_rate = 1", "no key optimizer.learning_rate; did you mean learning-rate?"),
         ("[model]\nhead = 2", "no key model.head; did you mean heads?"),
         ("[batch]\nxyz = 2", "no key batch.xyz; there are accumulate, context, lanes, sequences"),
-        ("seed = 'x'", "seed = \"x\" is not allowed: it must be a integer"),
+        ("seed = 'x'", "seed = \"x\" is not allowed: it must be of type integer"),
         ("batch = 3", "it is a section"),
         ("preset = 'huge'", "choose quick, 1m or 5m"),
         ("protocol = 'mine'", "choose tuned or paper"),

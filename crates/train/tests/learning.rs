@@ -56,9 +56,12 @@ fn early_stop_and_test() {
     let best = summary.best_step.unwrap();
     assert_eq!(summary.steps, best + 6);
     assert!(summary.test_bits_per_byte.unwrap() > summary.floor_bits_per_byte.unwrap());
-    // The test was of the best parameters, which eval finds again.
-    let run = Run::open(&folder.path().join("run")).unwrap();
+    // Resumed, it does not go on past its end.
     let (_, corpus) = tiny("");
+    let run = Run::open(&folder.path().join("run")).unwrap();
+    let again = train(&run, &corpus, &setting(&System, 1), &mut ()).unwrap();
+    assert_eq!((again.ended, again.steps), (Ended::EarlyStop, summary.steps));
+    // The test was of the best parameters, which eval finds again.
     let split = kuramoto_train::Split::Test;
     let found = kuramoto_train::evaluate::evaluate(&run, kuramoto_train::Which::Best, &corpus, split, 1).unwrap();
     assert_eq!((Some(found.bits_per_byte), found.step), (summary.test_bits_per_byte, best));

@@ -53,6 +53,11 @@ impl Source {
         let path = (!path.is_empty()).then(|| PathBuf::from(path));
         match corpus {
             "tales" => Ok(Source::Tales { seed: tales::SEED, bytes: if bytes == 0 { tales::BYTES } else { bytes } }),
+            "enwik8" if bytes != 0 => Err(Error::setting(
+                "data.bytes",
+                bytes,
+                "enwik8 is whole or not enwik8: train on less of it with --tokens, or name a file with --data",
+            )),
             "enwik8" => Ok(Source::Enwik8(path.or_else(enwik8_nearby))),
             "codeparrot" => match path {
                 None => Err(Error::corpus(
