@@ -7,6 +7,7 @@
 mod bench;
 mod eval;
 mod generate;
+mod lab;
 mod matching;
 mod progress;
 mod runs;
@@ -36,6 +37,8 @@ enum Command {
     Eval(eval::Arguments),
     /// Let a run's model write on from a prompt
     Generate(generate::Arguments),
+    /// Plan and run experiments: the paper's tables at a scale this machine carries
+    Lab(lab::Arguments),
     /// Print the widths and parameter counts of both models at a parameter budget
     Match(matching::Arguments),
     /// Measure training and decoding speed and memory against this machine's peak
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Runs(arguments) => runs::run(&arguments).map(done),
         Command::Eval(arguments) => eval::run(&arguments).map(done),
         Command::Generate(arguments) => generate::run(&arguments).map(done),
+        Command::Lab(arguments) => lab::run(&arguments),
         Command::Match(arguments) => matching::run(&arguments).map(done),
         Command::Bench(arguments) => bench::run(&arguments).map(done),
     };
@@ -61,7 +65,8 @@ fn main() -> ExitCode {
         Err(error) => {
             note(&format!("error: {error:#}"));
             let usage = error.is::<kuramoto_model::Error>()
-                || error.downcast_ref().is_some_and(kuramoto_train::Error::is_usage);
+                || error.downcast_ref().is_some_and(kuramoto_train::Error::is_usage)
+                || error.downcast_ref().is_some_and(kuramoto_lab::Error::is_usage);
             ExitCode::from(if usage { 2 } else { 1 })
         }
     }

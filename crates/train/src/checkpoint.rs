@@ -127,20 +127,25 @@ fn write(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<()> 
     disk.sync(folder).at("write", folder)
 }
 
-/// Reads a checkpoint of the run with this configuration, believing only what its manifest proves.
-pub fn load(folder: &Path, config: &Config, layout: &Layout, with_moments: bool) -> Result<Loaded> {
-    let path = folder.join(MANIFEST);
-    let manifest: Manifest = parse(&path, &fs::read(&path).at("read", &path)?)?;
-    if manifest.format != FORMAT {
-        let why = format!("its format is {}, this program reads format {FORMAT}", manifest.format);
-        return Err(Error::checkpoint(path, why));
+impl Manifest {
+    /// Of a checkpoint of the run with this configuration.
+    fn open(folder: &Path, config: &Config) -> Result<Manifest> {
+        let path = folder.join(MANIFEST);
+        let manifest: Manifest = parse(&path, &fs::read(&path).at("read", &path)?)?;
+        if manifest.format != FORMAT {
+            let why = format!("its format is {}, this program reads format {FORMAT}", manifest.format);
+            return Err(Error::checkpoint(path, why));
+        }
+        if manifest.config != fingerprint(config) {
+            return Err(Error::checkpoint(path, "it was written by a run with another configuration"));
+        }
+        Ok(manifest)
     }
-    if manifest.config != fingerprint(config) {
-        return Err(Error::checkpoint(path, "it was written by a run with another configuration"));
-    }
-    let read = |name: &str| -> Result<Vec<u8>> {
+
+    /// A file, if it is the one that was saved.
+    fn read(&self, folder: &Path, name: &str) -> Result<Vec<u8>> {
         let path = folder.join(name);
-        let Some(proof) = manifest.files.get(name) else {
+        let Some(proof) = self.files.get(name) else {
             return Err(Error::checkpoint(folder.join(MANIFEST), format!("it does not list {name}")));
         };
         let bytes = fs::read(&path).at("read", &path)?;
@@ -152,20 +157,37 @@ pub fn load(folder: &Path, config: &Config, layout: &Layout, with_moments: bool)
             return Err(Error::checkpoint(path, "its sha256 is not the manifest's"));
         }
         Ok(bytes)
-    };
-    let state: State = parse(&folder.join(STATE), &read(STATE)?)?;
+    }
+}
+
+/// Reads a checkpoint of the run with this configuration, believing only what its manifest proves.
+pub fn load(folder: &Path, config: &Config, layout: &Layout, with_moments: bool) -> Result<Loaded> {
+    let manifest = Manifest::open(folder, config)?;
+    let state: State = parse(&folder.join(STATE), &manifest.read(folder, STATE)?)?;
     if state.step != manifest.step {
         let why = format!("it is of step {}, the manifest of step {}", state.step, manifest.step);
         return Err(Error::checkpoint(folder.join(STATE), why));
     }
-    let parameters = arena(&folder.join(MODEL), &read(MODEL)?, layout, "")?;
+    let parameters = arena(&folder.join(MODEL), &manifest.read(folder, MODEL)?, layout, "")?;
     let moments = if with_moments {
-        let (path, bytes) = (folder.join(OPTIMIZER), read(OPTIMIZER)?);
+        let (path, bytes) = (folder.join(OPTIMIZER), manifest.read(folder, OPTIMIZER)?);
         (arena(&path, &bytes, layout, "first.")?, arena(&path, &bytes, layout, "second.")?)
     } else {
         Default::default()
     };
     Ok(Loaded { state, parameters, moments })
+}
+
+/// Checks every file of a checkpoint; returns the sha256 of its weights.
+pub fn verify(folder: &Path, config: &Config) -> Result<String> {
+    let manifest = Manifest::open(folder, config)?;
+    for name in manifest.files.keys() {
+        manifest.read(folder, name)?;
+    }
+    match manifest.files.get(MODEL) {
+        Some(proof) => Ok(proof.sha256.clone()),
+        None => Err(Error::checkpoint(folder.join(MANIFEST), format!("it does not list {MODEL}"))),
+    }
 }
 
 /// Steps of the checkpoints in a run, newest first.

@@ -111,7 +111,18 @@ pub fn config(preset: Preset, protocol: Protocol, kind: Kind) -> Config {
                 Model::Kuramoto(KuramotoConfig { vocab: 0, width: 0, layers, dropout, ..Default::default() })
             }
             Kind::Transformer => {
-                Model::Transformer(TransformerConfig { vocab: 0, width: 0, layers, dropout, ..Default::default() })
+                let heads = match protocol {
+                    Protocol::Paper => 1,
+                    Protocol::Tuned => 4,
+                };
+                Model::Transformer(TransformerConfig {
+                    vocab: 0,
+                    width: 0,
+                    layers,
+                    heads,
+                    dropout,
+                    ..Default::default()
+                })
             }
         },
     }

@@ -1,0 +1,12 @@
+//! Experiments: plans of runs, their runner, and what they came to next to the paper.
+//!
+//! A [`Plan`] is a folder with a `plan.json` that lists every run completely: its configuration, seed and folder.
+//! [`runner`] runs what is missing, any number of processes side by side.
+
+pub mod error;
+pub mod plan;
+pub mod runner;
+pub mod scale;
+
+pub use error::{Error, Result};
+pub use plan::{Plan, Planned};

@@ -1,0 +1,369 @@
+//! Plans: deterministic lists of runs.
+//!
+//! A plan is written once, before anything runs, and lists every run completely, so that what is run later depends on
+//! nothing else. Seeds are paired: seed s gives every arm the same batches, because a run's batches depend on its
+//! seed, corpus and batch shape only.
+
+use crate::error::{Error, Result};
+use crate::scale::Scale;
+use kuramoto_model::ablation::ABLATIONS;
+use kuramoto_train::config::{Length, Model};
+use kuramoto_train::presets::Protocol;
+use kuramoto_train::{Config, Corpus, Identity, Layer, Split};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FORMAT: u32 = 1;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Experiment {
+    /// Both models at equal parameters, under the paper's recipe and under each model's own: Tables 1 and 2.
+    Compare,
+    /// The reference and its thirteen ablations: Table 3.
+    Ablations,
+    /// Heads by layers, both models: Table 4.
+    Grid,
+    /// All of them.
+    Paper,
+}
+
+impl Experiment {
+    /// By its name on the command line.
+    pub fn named(name: &str) -> Result<Experiment> {
+        match name {
+            "compare" => Ok(Experiment::Compare),
+            "ablations" => Ok(Experiment::Ablations),
+            "grid" => Ok(Experiment::Grid),
+            "paper" => Ok(Experiment::Paper),
+            _ => Err(Error::Choice {
+                what: "experiment",
+                value: format!("{name:?}"),
+                allowed: "choose compare, ablations, grid or paper".into(),
+            }),
+        }
+    }
+}
+
+/// What a plan is made from.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What is compared.
+    pub experiment: Experiment,
+    /// How large.
+    pub scale: Scale,
+    /// Corpora; the scale's if empty.
+    pub corpora: Vec<String>,
+    /// Where a named corpus lies.
+    pub data_path: String,
+    /// Seeds of every arm; the scale's if None.
+    pub seeds: Option<u64>,
+    /// Parameter budgets; the scale's if empty.
+    pub budgets: Vec<usize>,
+    /// Recipe of ablations and grid; the paper's at its own scale, else the tuned one, if None.
+    pub protocol: Option<Protocol>,
+    /// Keys laid over every run.
+    pub layers: Vec<Layer>,
+}
+
+/// One run of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Planned {
+    /// Its place in the plan.
+    pub index: usize,
+    /// Which table it belongs to: `compare`, `ablations` or `grid`.
+    pub table: String,
+    /// What is compared: all runs of an arm differ in their seed only.
+    pub arm: String,
+    /// The corpus.
+    pub corpus: String,
+    /// Budget its width was matched to.
+    pub budget: usize,
+    /// Exact parameter count.
+    pub parameters: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// Operations of all its steps, counted from the configuration.
+    pub flops: f64,
+    /// Its folder within the plan's.
+    pub folder: String,
+    /// Its complete configuration.
+    pub config: Config,
+}
+
+/// A plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Of this file.
+    pub format: u32,
+    /// What is compared.
+    pub experiment: Experiment,
+    /// How large.
+    pub scale: Scale,
+    /// Every run.
+    pub runs: Vec<Planned>,
+    #[serde(skip)]
+    folder: PathBuf,
+}
+
+/// An arm before it has a corpus, a budget and a seed.
+struct Arm {
+    table: &'static str,
+    name: String,
+    kind: &'static str,
+    protocol: Protocol,
+    ablation: Option<&'static str>,
+    heads: Option<usize>,
+    layers: Option<usize>,
+}
+
+impl Arm {
+    fn new(table: &'static str, name: impl Into<String>, kind: &'static str, protocol: Protocol) -> Arm {
+        Arm { table, name: name.into(), kind, protocol, ablation: None, heads: None, layers: None }
+    }
+
+    /// Its configuration on a corpus.
+    fn config(&self, request: &Request, corpus: &str, budget: usize, seed: u64) -> Result<Config> {
+        let set = |key: &str, value: String| Layer::set("the plan", key, &value);
+        let mut layers = vec![
+            set("preset", "'1m'".into()),
+            set("protocol", format!("'{}'", self.protocol.name())),
+            set("model.kind", format!("'{}'", self.kind)),
+            set("data.corpus", format!("{corpus:?}")),
+            set("data.path", format!("{:?}", request.data_path)),
+            set("budget", budget.to_string()),
+            set("seed", seed.to_string()),
+            request.scale.layer(),
+        ];
+        layers.extend(self.heads.map(|heads| set("model.heads", heads.to_string())));
+        layers.extend(self.layers.map(|layers| set("model.layers", layers.to_string())));
+        layers.extend(request.layers.iter().cloned());
+        let mut config = Config::layered(&layers)?;
+        config.ablate(&self.ablation.map(String::from).into_iter().collect::<Vec<_>>())?;
+        Ok(config)
+    }
+}
+
+fn arms(request: &Request) -> Vec<Arm> {
+    let own = request.protocol.unwrap_or(match request.scale {
+        Scale::Paper => Protocol::Paper,
+        Scale::Smoke | Scale::Study => Protocol::Tuned,
+    });
+    let compare = || {
+        let protocols = match (request.protocol, request.scale) {
+            (Some(protocol), _) => vec![protocol],
+            (None, Scale::Paper) => vec![Protocol::Paper],
+            (None, _) => vec![Protocol::Tuned, Protocol::Paper],
+        };
+        let models = ["kuramoto", "transformer"];
+        let arm = move |protocol: Protocol, kind: &'static str| {
+            Arm::new("compare", format!("{kind}-{}", protocol.name()), kind, protocol)
+        };
+        protocols.into_iter().flat_map(move |protocol| models.map(|kind| arm(protocol, kind))).collect::<Vec<_>>()
+    };
+    let ablations = || {
+        let reference = Arm::new("ablations", "reference", "kuramoto", own);
+        let rows = ABLATIONS
+            .iter()
+            .map(|row| Arm { ablation: Some(row.name), ..Arm::new("ablations", row.name, "kuramoto", own) });
+        [reference].into_iter().chain(rows).collect::<Vec<_>>()
+    };
+    let grid = || {
+        let cells = ["kuramoto", "transformer"]
+            .into_iter()
+            .flat_map(|kind| (2..=6).flat_map(move |heads| (2..=6).map(move |layers| (kind, heads, layers))));
+        let arm = |(kind, heads, layers): (&'static str, usize, usize)| Arm {
+            heads: Some(heads),
+            layers: Some(layers),
+            ..Arm::new("grid", format!("{kind}-h{heads}-l{layers}"), kind, own)
+        };
+        cells.map(arm).collect::<Vec<_>>()
+    };
+    match request.experiment {
+        Experiment::Compare => compare(),
+        Experiment::Ablations => ablations(),
+        Experiment::Grid => grid(),
+        Experiment::Paper => [compare(), ablations(), grid()].into_iter().flatten().collect(),
+    }
+}
+
+impl Plan {
+    /// Makes a plan and writes it to a new folder. Corpora are opened, because their vocabulary decides widths.
+    pub fn create(request: &Request, folder: &Path, cache: &Path) -> Result<Plan> {
+        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(Error::plan(folder, "the folder is not empty: choose another with --out"));
+        }
+        let corpora: Vec<&str> = match request.corpora.as_slice() {
+            [] => vec![request.scale.corpus()],
+            named => named.iter().map(String::as_str).collect(),
+        };
+        let budgets = if request.budgets.is_empty() { request.scale.budgets() } else { &request.budgets };
+        let seeds = request.seeds.unwrap_or(request.scale.seeds());
+        if seeds == 0 {
+            return Err(Error::Choice { what: "seeds", value: "0".into(), allowed: "it must be at least 1".into() });
+        }
+        let mut runs = Vec::new();
+        for corpus in corpora {
+            let mut identity: Option<Identity> = None;
+            // Seed by seed, so that a plan that is stopped early has compared all arms.
+            for seed in 0..seeds {
+                for arm in arms(request) {
+                    for &budget in budgets_of(&arm, budgets) {
+                        let mut config = arm.config(request, corpus, budget, seed)?;
+                        let identity = match &mut identity {
+                            Some(identity) => identity,
+                            none => none.insert(Corpus::open(&config.source()?, cache)?.identity().clone()),
+                        };
+                        config.resolve(identity)?;
+                        runs.push(planned(runs.len(), &arm, config, identity, budget, seed)?);
+                    }
+                }
+            }
+        }
+        let plan = Plan {
+            format: FORMAT,
+            experiment: request.experiment,
+            scale: request.scale,
+            runs,
+            folder: folder.to_path_buf(),
+        };
+        plan.check()?;
+        let path = plan.path();
+        let json = serde_json::to_vec_pretty(&plan).expect("a plan is plain data");
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, json));
+        written.map_err(|error| Error::plan(path, format!("it cannot be written: {error}")))?;
+        Ok(plan)
+    }
+
+    /// Reads a plan.
+    pub fn open(folder: &Path) -> Result<Plan> {
+        let path = folder.join("plan.json");
+        let bytes = fs::read(&path).map_err(|error| {
+            Error::plan(folder, format!("it is not a plan ({}: {error}); make one with `lab plan`", path.display()))
+        })?;
+        let mut plan: Plan = serde_json::from_slice(&bytes).map_err(|error| Error::plan(&path, error.to_string()))?;
+        plan.folder = folder.to_path_buf();
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// The plan's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("plan.json")
+    }
+
+    /// The folder of a run.
+    pub fn run_folder(&self, run: &Planned) -> PathBuf {
+        self.folder.join(&run.folder)
+    }
+
+    /// The run at an index.
+    pub fn run(&self, index: usize) -> Result<&Planned> {
+        self.runs.get(index).ok_or_else(|| Error::Choice {
+            what: "index",
+            value: index.to_string(),
+            allowed: format!("the plan has runs 0 to {}", self.runs.len().saturating_sub(1)),
+        })
+    }
+
+    /// Operations of all runs.
+    pub fn flops(&self) -> f64 {
+        self.runs.iter().map(|run| run.flops).sum()
+    }
+
+    /// Says what is wrong, if anything; plans may be edited by hand.
+    fn check(&self) -> Result<()> {
+        let wrong = |why: String| Err(Error::plan(self.path(), why));
+        if self.format != FORMAT {
+            return wrong(format!("its format is {}, this program reads format {FORMAT}", self.format));
+        }
+        let (mut folders, mut places) = (BTreeSet::new(), BTreeSet::new());
+        for (i, run) in self.runs.iter().enumerate() {
+            let name = format!("run {i} ({}, seed {})", run.arm, run.seed);
+            if run.index != i {
+                return wrong(format!("{name} says it is run {}: runs are numbered from 0 in order", run.index));
+            }
+            let inside =
+                Path::new(&run.folder).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+            if run.folder.is_empty() || !inside {
+                return wrong(format!("{name}: folder {:?} is not inside the plan", run.folder));
+            }
+            if !folders.insert(&run.folder) {
+                return wrong(format!("{name}: folder {:?} is used twice", run.folder));
+            }
+            if !places.insert((&run.table, &run.arm, &run.corpus, run.budget, run.seed)) {
+                return wrong(format!("{name}: this seed is used twice in the same arm"));
+            }
+            if run.config.seed != run.seed {
+                return wrong(format!("{name}: its configuration has seed {}", run.config.seed));
+            }
+            if let Err(error) = run.config.check() {
+                return wrong(format!("{name}: {error}"));
+            }
+            if run.config.model.parameters()? != run.parameters {
+                let found = run.config.model.parameters()?;
+                return wrong(format!("{name}: its model has {found} parameters, the plan says {}", run.parameters));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ablations and the grid are of one size, the smallest.
+fn budgets_of<'a>(arm: &Arm, budgets: &'a [usize]) -> &'a [usize] {
+    if arm.table == "compare" { budgets } else { &budgets[..budgets.len().min(1)] }
+}
+
+fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: usize, seed: u64) -> Result<Planned> {
+    let sampler = config.sampler(corpus)?;
+    let steps = match config.length {
+        Length::Steps(steps) => steps,
+        Length::Epochs(epochs) => epochs * sampler.steps_per_epoch(),
+        Length::Tokens(tokens) => tokens.div_ceil(config.batch.tokens()),
+    };
+    let per_token = config.model.training_flops(config.batch.context);
+    // Validations run forward only: a third of a training step's work per byte.
+    let validations = match config.validation.every {
+        0 => steps / sampler.steps_per_epoch(),
+        every => steps / every,
+    };
+    let validated = match config.validation.windows {
+        0 => Split::Validation.range(corpus.bytes).len(),
+        windows => windows * config.batch.context,
+    };
+    let flops = per_token * ((steps * config.batch.tokens()) as f64 + (validations as usize * validated) as f64 / 3.0);
+    let size = match budget {
+        budget if budget % 1_000_000 == 0 => format!("{}m", budget / 1_000_000),
+        budget if budget % 1_000 == 0 => format!("{}k", budget / 1_000),
+        budget => budget.to_string(),
+    };
+    Ok(Planned {
+        index,
+        table: arm.table.into(),
+        arm: arm.name.clone(),
+        corpus: corpus.name.clone(),
+        budget,
+        parameters: config.model.parameters()?,
+        seed,
+        flops,
+        folder: format!("runs/{}-{}-{}-{size}-seed{seed}", arm.table, arm.name, corpus.name),
+        config,
+    })
+}
+
+/// The symbol and size of a model, for tables.
+pub fn width(model: &Model) -> String {
+    match model {
+        Model::Kuramoto(config) => format!("k = {}", config.width),
+        Model::Transformer(config) => format!("d = {}", config.width),
+    }
+}

@@ -1,0 +1,137 @@
+//! Runs what a plan still lacks.
+//!
+//! A run is taken by locking its folder, so any number of processes may work on one plan and none takes what another
+//! has. A run that was broken off goes on bit for bit; a finished one is proven by its manifest and left alone.
+
+use crate::error::{Error, Result};
+use crate::plan::{Plan, Planned};
+use kuramoto_train::disk::System;
+use kuramoto_train::run::Ended;
+use kuramoto_train::{Corpus, Observer, Run, Setting, Summary, checkpoint, train};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where a planned run is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// Not begun.
+    Missing,
+    /// Begun and not finished; the steps that are in its rows.
+    Begun,
+    /// Another process trains it now.
+    Training,
+    /// Finished, and its last checkpoint is what its manifest says.
+    Finished(Box<Summary>),
+}
+
+/// Where a planned run is; an error if what is in its folder is not that run.
+pub fn status(plan: &Plan, planned: &Planned) -> Result<Status> {
+    let folder = plan.run_folder(planned);
+    if !folder.join("config.toml").exists() {
+        return Ok(Status::Missing);
+    }
+    let run = Run::open(&folder)?;
+    same_run(&run, planned)?;
+    if run.is_training() {
+        return Ok(Status::Training);
+    }
+    match run.summary() {
+        Some(summary) if summary.ended != Ended::Interrupted => {
+            prove(&run, &summary)?;
+            Ok(Status::Finished(Box::new(summary)))
+        }
+        _ => Ok(Status::Begun),
+    }
+}
+
+/// The folder must hold the planned run and no other.
+fn same_run(run: &Run, planned: &Planned) -> Result<()> {
+    let mut found = run.config().clone();
+    // Where the corpus lies may differ between machines; its hash may not.
+    found.data.corpus.clone_from(&planned.config.data.corpus);
+    found.data.path.clone_from(&planned.config.data.path);
+    if found == planned.config {
+        return Ok(());
+    }
+    let why = format!(
+        "this folder holds another run than run {} of the plan ({}, seed {}): move it away",
+        planned.index, planned.arm, planned.seed
+    );
+    Err(Error::plan(run.folder(), why))
+}
+
+/// A finished run must still be what it was when it finished.
+fn prove(run: &Run, summary: &Summary) -> Result<()> {
+    let folder = checkpoint::folder(run.folder(), summary.steps);
+    checkpoint::verify(&folder, run.config()).map(drop).map_err(|error| {
+        Error::plan(run.folder(), format!("this run is finished, but its files changed since ({error}): move it away"))
+    })
+}
+
+/// Keeps corpora open for all runs of a process.
+pub struct Corpora {
+    cache: PathBuf,
+    open: Mutex<HashMap<String, Arc<Corpus>>>,
+}
+
+impl Corpora {
+    /// Prepared in this folder.
+    pub fn new(cache: &Path) -> Corpora {
+        Corpora { cache: cache.to_path_buf(), open: Mutex::default() }
+    }
+
+    fn of(&self, planned: &Planned) -> Result<Arc<Corpus>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(corpus) = open.get(&planned.config.data.sha256) {
+            return Ok(corpus.clone());
+        }
+        let corpus = Arc::new(Corpus::open(&planned.config.source()?, &self.cache)?);
+        open.insert(planned.config.data.sha256.clone(), corpus.clone());
+        Ok(corpus)
+    }
+}
+
+/// What came of trying to run one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It ran, to its end or until it was asked to stop.
+    Ran(Box<Summary>),
+    /// It was finished before.
+    WasFinished(Box<Summary>),
+    /// Another process has it.
+    Taken,
+}
+
+/// Runs one run of a plan from wherever it is.
+pub fn run_one(
+    plan: &Plan,
+    planned: &Planned,
+    corpora: &Corpora,
+    threads: usize,
+    peak_flops: Option<f64>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome> {
+    match status(plan, planned)? {
+        Status::Finished(summary) => return Ok(Outcome::WasFinished(summary)),
+        Status::Training => return Ok(Outcome::Taken),
+        Status::Missing | Status::Begun => {}
+    }
+    let corpus = corpora.of(planned)?;
+    let folder = plan.run_folder(planned);
+    let run = match folder.join("config.toml").exists() {
+        true => Run::open(&folder)?,
+        false => match Run::create(&System, &folder, &planned.config, corpus.identity()) {
+            // Another process was faster.
+            Err(_) if folder.join("config.toml").exists() => Run::open(&folder)?,
+            created => created?,
+        },
+    };
+    let Ok(_lock) = run.lock() else { return Ok(Outcome::Taken) };
+    // It may have been finished between the first look and the lock.
+    if let Some(summary) = run.summary().filter(|summary| summary.ended != Ended::Interrupted) {
+        return Ok(Outcome::WasFinished(Box::new(summary)));
+    }
+    let setting = Setting { threads, disk: &System, peak_flops };
+    Ok(Outcome::Ran(Box::new(train(&run, &corpus, &setting, observer)?)))
+}

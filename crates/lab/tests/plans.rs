@@ -1,0 +1,154 @@
+//! Plans are complete and deterministic, run what is missing, and refuse what they did not make.
+
+use kuramoto_lab::plan::{Experiment, Plan, Request};
+use kuramoto_lab::runner::{Corpora, Outcome, Status, run_one, status};
+use kuramoto_lab::scale::Scale;
+use kuramoto_train::config::Model;
+use kuramoto_train::{Layer, Observer, Row, Run, State};
+use std::fs;
+use std::path::Path;
+
+fn request(experiment: Experiment) -> Request {
+    Request {
+        experiment,
+        scale: Scale::Smoke,
+        corpora: vec![],
+        data_path: String::new(),
+        seeds: None,
+        budgets: vec![],
+        protocol: None,
+        layers: vec![Layer::parse("test", "data.bytes = 60000\nlength = { steps = 6 }\nvalidation.every = 3").unwrap()],
+    }
+}
+
+fn plan(experiment: Experiment, folder: &Path) -> Plan {
+    Plan::create(&request(experiment), folder, Path::new("unused")).unwrap()
+}
+
+/// Stops after so many steps.
+struct Stop(usize);
+
+impl Observer for Stop {
+    fn step(&mut self, _: &Row, _: &State) {
+        self.0 -= 1;
+    }
+
+    fn stop(&mut self) -> bool {
+        self.0 == 0
+    }
+}
+
+fn run(plan: &Plan, index: usize, observer: &mut dyn Observer) -> kuramoto_lab::Result<Outcome> {
+    run_one(plan, &plan.runs[index], &Corpora::new(Path::new("unused")), 1, None, observer)
+}
+
+#[test]
+fn every_table_has_its_arms() {
+    let folder = tempfile::tempdir().unwrap();
+    let arms = |experiment, name: &str| {
+        let plan = plan(experiment, &folder.path().join(name));
+        let seeds: Vec<u64> = plan.runs.iter().map(|run| run.seed).collect();
+        assert!(seeds.is_sorted(), "seed by seed");
+        plan.runs.len() / 2
+    };
+    assert_eq!(arms(Experiment::Compare, "compare"), 4, "two models under two recipes");
+    assert_eq!(arms(Experiment::Ablations, "ablations"), 14);
+    assert_eq!(arms(Experiment::Grid, "grid"), 2 * 5 * 5);
+    assert_eq!(arms(Experiment::Paper, "paper"), 4 + 14 + 50);
+}
+
+#[test]
+fn widths_are_matched_again_and_seeds_are_paired() {
+    let folder = tempfile::tempdir().unwrap();
+    // Large enough for a width to come close to it.
+    let request = Request { budgets: vec![120_000], ..request(Experiment::Ablations) };
+    let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
+    let find = |arm: &str| plan.runs.iter().find(|run| run.arm == arm).unwrap();
+    let (reference, none) = (find("reference"), find("no-feed-forward"));
+    assert!(none.config.model.width() > reference.config.model.width());
+    for run in &plan.runs {
+        let Model::Kuramoto(model) = &run.config.model else { panic!("{}", run.arm) };
+        assert_eq!(model.heads, 1);
+        let off = run.parameters as f64 / run.budget as f64 - 1.0;
+        assert!(off.abs() < 0.1, "{} is {off} off its budget", run.arm);
+        // Batches depend on these alone.
+        assert_eq!(run.config.batch, reference.config.batch);
+        assert_eq!(run.config.data, reference.config.data);
+    }
+}
+
+#[test]
+fn a_plan_is_written_once_and_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+    let made = plan(Experiment::Compare, &a);
+    plan(Experiment::Compare, &b);
+    assert_eq!(fs::read(a.join("plan.json")).unwrap(), fs::read(b.join("plan.json")).unwrap(), "deterministic");
+    assert_eq!(Plan::open(&a).unwrap(), made);
+    let error = Plan::create(&request(Experiment::Compare), &a, Path::new("unused")).unwrap_err().to_string();
+    assert!(error.contains("not empty"), "{error}");
+}
+
+#[test]
+fn runs_what_is_missing_and_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(Experiment::Compare, &folder.path().join("plan"));
+    let planned = &plan.runs[0];
+    assert_eq!(status(&plan, planned).unwrap(), Status::Missing);
+    let Outcome::Ran(part) = run(&plan, 0, &mut Stop(2)).unwrap() else { panic!() };
+    assert_eq!((part.steps, status(&plan, planned).unwrap()), (2, Status::Begun));
+    let held = Run::open(&plan.run_folder(planned)).unwrap();
+    let lock = held.lock().unwrap();
+    assert_eq!(run(&plan, 0, &mut ()).unwrap(), Outcome::Taken, "another process has it");
+    drop(lock);
+    let Outcome::Ran(whole) = run(&plan, 0, &mut ()).unwrap() else { panic!() };
+    assert_eq!(whole.steps, 6);
+    assert_eq!(run(&plan, 0, &mut ()).unwrap(), Outcome::WasFinished(whole));
+}
+
+#[test]
+fn what_changed_is_said_and_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(Experiment::Compare, &folder.path().join("plan"));
+    run(&plan, 0, &mut ()).unwrap();
+    // Another run's folder in its place.
+    let (first, second) = (plan.run_folder(&plan.runs[0]), plan.run_folder(&plan.runs[1]));
+    fs::rename(&first, &second).unwrap();
+    let error = run(&plan, 1, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("holds another run than run 1"), "{error}");
+    fs::rename(&second, &first).unwrap();
+    // A finished run whose weights changed.
+    let weights = first.join("checkpoints/step-6/model.safetensors");
+    let mut bytes = fs::read(&weights).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&weights, &bytes).unwrap();
+    let error = run(&plan, 0, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("files changed") && error.contains("model.safetensors"), "{error}");
+    assert_eq!(fs::read(&weights).unwrap(), bytes);
+}
+
+#[test]
+fn a_plan_edited_into_nonsense_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = folder.path().join("good");
+    plan(Experiment::Compare, &good);
+    let text = fs::read_to_string(good.join("plan.json")).unwrap();
+    let folder_of = |index: usize| Plan::open(&good).unwrap().runs[index].folder.clone();
+    let edits = [
+        ("\"format\": 1".to_string(), "\"format\": 9".to_string(), "format"),
+        ("\"index\": 3".into(), "\"index\": 2".into(), "numbered from 0"),
+        (format!("{:?}", folder_of(1)), format!("{:?}", folder_of(0)), "used twice"),
+        (format!("{:?}", folder_of(1)), "\"../elsewhere\"".into(), "not inside the plan"),
+        ("\"heads\": 1".into(), "\"heads\": 5".into(), "heads = 5"),
+        ("\"width\": 12".into(), "\"width\": 16".into(), "parameters"),
+        ("\"runs\"".into(), "\"rums\"".into(), "rums"),
+    ];
+    for (i, (from, to, part)) in edits.into_iter().enumerate() {
+        let bad = folder.path().join(i.to_string());
+        fs::create_dir(&bad).unwrap();
+        assert!(text.contains(&from), "{from}");
+        fs::write(bad.join("plan.json"), text.replacen(&from, &to, 1)).unwrap();
+        let error = Plan::open(&bad).unwrap_err().to_string();
+        assert!(error.contains(part), "{to}: {error}");
+    }
+}
