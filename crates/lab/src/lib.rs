@@ -7,6 +7,7 @@ pub mod error;
 pub mod plan;
 pub mod runner;
 pub mod scale;
+pub mod statistics;
 
 pub use error::{Error, Result};
 pub use plan::{Plan, Planned};

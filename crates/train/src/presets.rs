@@ -144,12 +144,13 @@ fn paper_optimizer() -> Optimizer {
 }
 
 fn tuned_optimizer(kind: Kind) -> Optimizer {
+    let (learning_rate, warmup) = match kind {
+        Kind::Kuramoto => (1.6e-2, 100),
+        Kind::Transformer => (8e-3, 300),
+    };
     Optimizer {
-        learning_rate: match kind {
-            Kind::Kuramoto => 1.6e-2,
-            Kind::Transformer => 8e-3,
-        },
-        warmup: 100,
+        learning_rate,
+        warmup,
         schedule: Schedule::Cosine,
         final_fraction: 0.1,
         decay: Decay::Weights,

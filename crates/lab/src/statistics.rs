@@ -1,0 +1,201 @@
+//! Statistics of paired runs.
+//!
+//! The unit is the seed: seed s gives both arms the same batches and the same start where they share parameters, so
+//! what is compared is the difference within a seed. With few seeds little can be said, and these functions say how
+//! little: [`smallest_p`] is the least p-value that so many pairs could ever show.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Mean; NaN of nothing.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Standard deviation of a sample; NaN of fewer than two.
+pub fn standard_deviation(values: &[f64]) -> f64 {
+    let middle = mean(values);
+    let squares: f64 = values.iter().map(|x| (x - middle).powi(2)).sum();
+    (squares / (values.len() as f64 - 1.0)).sqrt()
+}
+
+/// Median; NaN of nothing.
+pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// Quantile, linear between order statistics; NaN of nothing.
+pub fn quantile(values: &[f64], p: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = p.clamp(0.0, 1.0) * last as f64;
+    let (low, high) = (at.floor() as usize, at.ceil() as usize);
+    sorted[low] + (at - low as f64) * (sorted[high] - sorted[low])
+}
+
+/// An interval.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// True if `x` lies within.
+    pub fn contains(&self, x: f64) -> bool {
+        self.low <= x && x <= self.high
+    }
+}
+
+/// Draws of a bootstrap; its seed is fixed, so a report is the same every time.
+const RESAMPLES: usize = 10_000;
+
+/// 95% percentile bootstrap interval of a statistic over resampled units.
+pub fn bootstrap(units: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    let mut chosen = vec![0; units];
+    let draw = |_| {
+        for index in &mut chosen {
+            *index = ((u64::from(random.next_u32()) * units as u64) >> 32) as usize;
+        }
+        statistic(&chosen)
+    };
+    let values: Vec<f64> = (0..RESAMPLES).map(draw).collect();
+    Interval { low: quantile(&values, 0.025), high: quantile(&values, 0.975) }
+}
+
+/// 95% bootstrap interval of the mean of paired differences.
+pub fn mean_interval(differences: &[f64]) -> Interval {
+    bootstrap(differences.len(), |chosen| chosen.iter().map(|&i| differences[i]).sum::<f64>() / chosen.len() as f64)
+}
+
+/// Pairs up to which every assignment of signs is tried; beyond, as many are drawn as a bootstrap draws.
+const EXACT: usize = 20;
+
+/// Two-sided p-value of the sign-flip permutation test that paired differences are symmetric around zero.
+pub fn sign_flip(differences: &[f64]) -> f64 {
+    let n = differences.len();
+    let observed = differences.iter().sum::<f64>().abs();
+    // As extreme as what was observed, up to rounding of the sums.
+    let extreme = |flips: u64| {
+        let sum: f64 =
+            differences.iter().enumerate().map(|(i, d)| if flips >> (i % 64) & 1 == 1 { -d } else { *d }).sum();
+        sum.abs() >= observed * (1.0 - 1e-12)
+    };
+    if n <= EXACT {
+        let all = 1u64 << n;
+        return (0..all).filter(|&flips| extreme(flips)).count() as f64 / all as f64;
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let hits = (0..RESAMPLES).filter(|_| extreme(random.next_u64())).count();
+    // The observed assignment is one of them.
+    (hits + 1) as f64 / (RESAMPLES + 1) as f64
+}
+
+/// The least p-value that [`sign_flip`] can give for so many pairs.
+pub fn smallest_p(pairs: usize) -> f64 {
+    if pairs <= EXACT { 2.0 / (1u64 << pairs) as f64 } else { 1.0 / (RESAMPLES + 1) as f64 }.min(1.0)
+}
+
+/// Holm's correction: p-values adjusted for their number, in the order given.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut adjusted = vec![0.0; p_values.len()];
+    let mut highest: f64 = 0.0;
+    for (rank, &i) in order.iter().enumerate() {
+        highest = highest.max(((p_values.len() - rank) as f64 * p_values[i]).min(1.0));
+        adjusted[i] = highest;
+    }
+    adjusted
+}
+
+/// Kendall's tau-b of two rankings of the same things; NaN if one of them ranks nothing.
+pub fn kendall(a: &[f64], b: &[f64]) -> f64 {
+    let (mut agree, mut tied_a, mut tied_b, mut pairs) = (0.0, 0.0, 0.0, 0.0);
+    for i in 0..a.len() {
+        for j in 0..i {
+            let (x, y) = (compare(a[i], a[j]), compare(b[i], b[j]));
+            agree += x * y;
+            tied_a += f64::from(u8::from(x == 0.0));
+            tied_b += f64::from(u8::from(y == 0.0));
+            pairs += 1.0;
+        }
+    }
+    agree / ((pairs - tied_a) * (pairs - tied_b)).sqrt()
+}
+
+fn compare(x: f64, y: f64) -> f64 {
+    f64::from(i8::from(x > y) - i8::from(x < y))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9, "{a} against {b}");
+    }
+
+    #[test]
+    fn moments_and_quantiles() {
+        let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+        near(mean(&values), 5.0);
+        near(standard_deviation(&values), (32.0f64 / 7.0).sqrt());
+        near(median(&values), 4.5);
+        near(quantile(&values, 0.25), 4.0);
+        assert!(median(&[]).is_nan() && standard_deviation(&[1.0]).is_nan());
+    }
+
+    #[test]
+    fn sign_flips_are_counted_exactly() {
+        near(sign_flip(&[1.0, 2.0, 3.0]), 2.0 / 8.0);
+        near(sign_flip(&[1.0, 2.0, -3.0]), 1.0);
+        near(sign_flip(&[0.3; 10]), 2.0 / 1024.0);
+        near(sign_flip(&[1.0, 1.0, 1.0, -1.0]), 10.0 / 16.0);
+        near(smallest_p(3), 0.25);
+        near(smallest_p(10), 2.0 / 1024.0);
+        near(smallest_p(1), 1.0);
+        // Many pairs: drawn, not counted.
+        assert!(
+            sign_flip(&[0.1; 40]) < 1e-3
+                && sign_flip(&(0..40).map(|i| f64::from(i % 2) - 0.5).collect::<Vec<_>>()) > 0.5
+        );
+    }
+
+    /// Worked example of Holm (1979) as textbooks give it.
+    #[test]
+    fn holm_steps_down() {
+        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        for (found, expected) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            near(*found, expected);
+        }
+        assert_eq!(holm(&[0.6, 0.7]), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn kendall_counts_pairs() {
+        near(kendall(&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 4.0]), 1.0);
+        near(kendall(&[1.0, 2.0, 3.0, 4.0], &[4.0, 3.0, 2.0, 1.0]), -1.0);
+        near(kendall(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 4.0]), 4.0 / 6.0);
+        // scipy.stats.kendalltau([1, 2, 2, 4], [1, 3, 2, 4])
+        near(kendall(&[1.0, 2.0, 2.0, 4.0], &[1.0, 3.0, 2.0, 4.0]), 5.0 / 30f64.sqrt());
+    }
+
+    /// A bootstrap interval of a mean covers it about as often as it says, for samples that are not tiny.
+    #[test]
+    fn intervals_cover() {
+        let mut random = ChaCha8Rng::seed_from_u64(7);
+        let mut uniform = || f64::from(random.next_u32()) / f64::from(u32::MAX) - 0.5;
+        let covered = (0..200)
+            .filter(|_| {
+                let sample: Vec<f64> = (0..30).map(|_| uniform()).collect();
+                mean_interval(&sample).contains(0.0)
+            })
+            .count();
+        assert!((175..=199).contains(&covered), "{covered} of 200");
+    }
+}
