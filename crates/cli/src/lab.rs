@@ -8,6 +8,7 @@ use clap::{ArgAction, Subcommand};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use kuramoto_kernels::peak;
 use kuramoto_lab::plan::{Experiment, Plan, Planned, Request, width};
+use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Corpora, Outcome, Status, run_one, status};
 use kuramoto_lab::scale::Scale;
 use kuramoto_train::data::default_cache;
@@ -33,7 +34,9 @@ enum Command {
     /// Run what a plan still lacks; stop and start it as you like
     Run(RunArguments),
     /// Show where the runs of a plan are
-    Status(StatusArguments),
+    Status(FolderArguments),
+    /// Write tables and statistics of the finished runs next to the paper's numbers
+    Report(FolderArguments),
 }
 
 #[derive(clap::Args)]
@@ -88,7 +91,7 @@ struct RunArguments {
 }
 
 #[derive(clap::Args)]
-struct StatusArguments {
+struct FolderArguments {
     /// The plan's folder
     plan: PathBuf,
 }
@@ -98,6 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Plan(arguments) => make(arguments).map(|()| ExitCode::SUCCESS),
         Command::Run(arguments) => execute(arguments),
         Command::Status(arguments) => show(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Report(arguments) => report(arguments).map(|()| ExitCode::SUCCESS),
     }
 }
 
@@ -153,7 +157,7 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     ))
 }
 
-fn show(arguments: &StatusArguments) -> Result<()> {
+fn show(arguments: &FolderArguments) -> Result<()> {
     let plan = Plan::open(&arguments.plan)?;
     let mut table = Table::new(&["run", "arm", "seed", "parameters", "validation", "status"]);
     for run in &plan.runs {
@@ -175,6 +179,15 @@ fn show(arguments: &StatusArguments) -> Result<()> {
         ]);
     }
     crate::print(&table.to_string())
+}
+
+fn report(arguments: &FolderArguments) -> Result<()> {
+    let plan = Plan::open(&arguments.plan)?;
+    let results = Results::gather(&plan)?;
+    let written = kuramoto_lab::report::write(&plan, &results)?;
+    let list: Vec<String> = written.iter().map(|path| format!("    {}\n", path.display())).collect();
+    let (done, planned) = results.progress;
+    crate::print(&format!("{done} of {planned} runs are finished; wrote\n{}", list.concat()))
 }
 
 /// The bars, or the lines where there is no terminal.

@@ -1,10 +1,14 @@
 //! Experiments: plans of runs, their runner, and what they came to next to the paper.
 //!
 //! A [`Plan`] is a folder with a `plan.json` that lists every run completely: its configuration, seed and folder.
-//! [`runner`] runs what is missing, any number of processes side by side.
+//! [`runner`] runs what is missing, any number of processes side by side; [`results`] gathers what is finished, with
+//! [`statistics`] of paired seeds, and [`report`] writes it down next to [`paper`]'s numbers.
 
 pub mod error;
+pub mod paper;
 pub mod plan;
+pub mod report;
+pub mod results;
 pub mod runner;
 pub mod scale;
 pub mod statistics;

@@ -258,6 +258,14 @@ impl Model {
         }
     }
 
+    /// Attention heads.
+    pub fn heads(&self) -> usize {
+        match self {
+            Model::Kuramoto(config) => config.heads,
+            Model::Transformer(config) => config.heads,
+        }
+    }
+
     /// The exact parameter count.
     pub fn parameters(&self) -> Result<usize> {
         Ok(match self {

@@ -1,0 +1,54 @@
+//! From a plan to its report, on runs of a few steps.
+
+use kuramoto_lab::plan::{Experiment, Plan, Request};
+use kuramoto_lab::results::{Results, Verdict};
+use kuramoto_lab::runner::{Corpora, run_one};
+use kuramoto_lab::scale::Scale;
+use kuramoto_lab::{report, statistics};
+use kuramoto_train::Layer;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn the_ablation_suite_from_plan_to_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let request = Request {
+        experiment: Experiment::Ablations,
+        scale: Scale::Smoke,
+        corpora: vec![],
+        data_path: String::new(),
+        seeds: Some(3),
+        budgets: vec![],
+        protocol: None,
+        layers: vec![Layer::parse("test", "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 4").unwrap()],
+    };
+    let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
+    let corpora = Corpora::new(Path::new("unused"));
+    // One run is left out: the report is of what is finished.
+    for run in &plan.runs[..plan.runs.len() - 1] {
+        run_one(&plan, run, &corpora, 1, None, &mut ()).unwrap();
+    }
+    let results = Results::gather(&plan).unwrap();
+    assert_eq!(results.progress, (41, 42));
+    assert_eq!((results.arms.len(), results.claims.len()), (14, 13));
+    for claim in &results.claims {
+        assert_eq!(claim.verdict, Verdict::Inconclusive, "three seeds cannot show anything at 5%");
+        assert!(claim.p >= statistics::smallest_p(claim.differences.len()));
+        assert!(claim.interval.contains(claim.mean), "{claim:?}");
+    }
+    let ranks = results.ranks.as_ref().unwrap();
+    assert_eq!(ranks.ablations, 12, "the row that lacks a seed is not ranked");
+    assert!(ranks.interval.contains(ranks.tau));
+
+    let files = report::write(&plan, &results).unwrap();
+    let text = |name: &str| fs::read_to_string(files.iter().find(|path| path.ends_with(name)).unwrap()).unwrap();
+    let markdown = text("report.md");
+    assert!(markdown.contains("41 of 42 runs") && markdown.contains("not the paper's runs"));
+    assert!(markdown.contains("remove value gate hurts") && markdown.contains("inconclusive at this power"));
+    assert_eq!(text("runs.csv").lines().count(), 42, "a header and a row a run");
+    assert_eq!(text("cells.csv").lines().count(), 15);
+    assert!(text("report.tex").contains("\\bottomrule"));
+    // The same results give the same report.
+    report::write(&plan, &Results::gather(&plan).unwrap()).unwrap();
+    assert_eq!(text("report.md"), markdown);
+}
