@@ -14,7 +14,7 @@ use kuramoto_lab::scale::Scale;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Error, Layer, Observer, Row, State};
+use kuramoto_train::{Layer, Observer, Row, State};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -109,13 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 const EXPECTED_UTILISATION: f64 = 0.6;
 
 fn make(arguments: &PlanArguments) -> Result<()> {
-    let layers = arguments.set.iter().map(|pair| match pair.split_once('=') {
-        Some((key, value)) => Ok(Layer::set("--set", key.trim(), value.trim())),
-        None => {
-            let why = format!("{pair:?} has no value: write KEY=VALUE, such as optimizer.beta2=0.99");
-            Err(Error::Config { origin: "--set".into(), why })
-        }
-    });
+    let layers = arguments.set.iter().map(|pair| Layer::pair("--set", pair));
     let budgets = arguments.budgets.iter().map(|budget| kuramoto_model::matching::parse_budget(budget));
     let request = Request {
         experiment: Experiment::named(&arguments.experiment)?,
@@ -262,63 +256,63 @@ fn execute(arguments: &RunArguments) -> Result<ExitCode> {
     let corpora = Corpora::new(&arguments.cache.clone().unwrap_or_else(default_cache));
     let peak = peak::measure(0.05) * threads as f64;
     let next = AtomicUsize::new(0);
-    let (ran, finished, taken) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-    let work = || -> Result<()> {
+    let [ran, finished, taken, failed] = [const { AtomicUsize::new(0) }; 4];
+    let work = || {
         while let Some(run) = chosen.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !signals.came()) {
             let name = format!("{} seed {}", run.arm, run.seed);
             let bar = if screen.live { screen.bars.add(ProgressBar::new(1)) } else { ProgressBar::hidden() };
             bar.set_style(
                 ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {wide_msg}").expect("well formed"),
             );
-            let steps = run.flops
-                / run.config.model.training_flops(run.config.batch.context)
-                / run.config.batch.tokens() as f64;
             let mut worker = Worker {
                 screen: &screen,
                 signals: signals.clone(),
                 bar,
                 name: name.clone(),
-                flops_per_step: run.flops / steps.max(1.0),
+                flops_per_step: run.config.model.training_flops(run.config.batch.context)
+                    * run.config.batch.tokens() as f64,
                 began: Instant::now(),
             };
-            let outcome = run_one(&plan, run, &corpora, threads, Some(peak), &mut worker)
-                .with_context(|| format!("run {} ({name})", run.index))?;
+            let outcome = run_one(&plan, run, &corpora, threads, Some(peak), &mut worker);
             worker.bar.finish_and_clear();
             match outcome {
-                Outcome::Ran(summary) if summary.ended == Ended::Interrupted => {}
-                Outcome::Ran(summary) => {
+                // The others do not depend on it.
+                Err(error) => {
+                    failed.fetch_add(1, Ordering::Relaxed);
+                    screen.say(&format!("run {}: {name}: failed: {error}", run.index));
+                }
+                Ok(Outcome::Ran(summary)) if summary.ended == Ended::Interrupted => {}
+                Ok(Outcome::Ran(summary)) => {
                     ran.fetch_add(1, Ordering::Relaxed);
                     let bits = summary.validation_bits_per_byte.unwrap_or(f64::NAN);
                     let time = duration(worker.began.elapsed());
                     screen.say(&format!("run {}: {name}: {bits:.4} bits per byte in {time}", run.index));
                 }
-                Outcome::WasFinished(_) => {
+                Ok(Outcome::WasFinished(_)) => {
                     finished.fetch_add(1, Ordering::Relaxed);
                     screen.whole.inc((run.flops / 1e9) as u64);
                 }
-                Outcome::Taken => {
+                Ok(Outcome::Taken) => {
                     taken.fetch_add(1, Ordering::Relaxed);
                 }
             }
         }
-        Ok(())
     };
-    let results: Vec<Result<()>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(work);
+        }
     });
     screen.whole.finish_and_clear();
-    results.into_iter().collect::<Result<Vec<()>>>()?;
     let count = |number: &AtomicUsize| number.load(Ordering::Relaxed);
     let folder = plan.folder().display();
     if signals.came() {
         crate::print(&format!("stopped; everything is saved. Go on with: kuramoto lab run {folder}\n"))?;
         return Ok(ExitCode::from(signals.exit_code()));
     }
-    let (ran, finished, taken) = (count(&ran), count(&finished), count(&taken));
-    crate::print(&format!("{ran} runs done, {finished} were done before, {taken} are in other hands\n"))?;
-    Ok(ExitCode::SUCCESS)
+    let [ran, finished, taken, failed] = [ran, finished, taken, failed].each_ref().map(count);
+    crate::print(&format!(
+        "{ran} runs done, {finished} were done before, {taken} are in other hands, {failed} failed\n"
+    ))?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -17,6 +17,7 @@ mod text;
 mod train;
 
 use clap::{Parser, Subcommand};
+use kuramoto_model::engine::MAX_THREADS;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -59,9 +60,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         // A reader that left, as in `kuramoto .. | head`, has had enough.
-        Err(error) if error.downcast_ref().is_some_and(|e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe) => {
-            ExitCode::SUCCESS
-        }
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             note(&format!("error: {error:#}"));
             let usage = error.is::<kuramoto_model::Error>()
@@ -70,6 +69,10 @@ fn main() -> ExitCode {
             ExitCode::from(if usage { 2 } else { 1 })
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref().is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Prints to standard output at once.
@@ -87,12 +90,12 @@ fn note(text: &str) {
 /// The threads that were asked for, or all cores.
 fn threads(asked: Option<usize>) -> Result<usize, kuramoto_train::Error> {
     match asked {
-        Some(0) => Err(kuramoto_train::Error::Setting {
+        Some(threads @ 1..=MAX_THREADS) => Ok(threads),
+        Some(threads) => Err(kuramoto_train::Error::Setting {
             key: "--threads".into(),
-            value: "0".into(),
-            allowed: "it must be at least 1".into(),
+            value: threads.to_string(),
+            allowed: format!("it must be from 1 to {MAX_THREADS}"),
         }),
-        Some(threads) => Ok(threads),
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
     }
 }

@@ -31,6 +31,8 @@ pub struct Progress {
     last_line: Option<Instant>,
     announced: bool,
     unread: bool,
+    /// Rows could not be written for another reason.
+    deaf: bool,
 }
 
 /// Time between plain lines.
@@ -49,6 +51,7 @@ impl Progress {
             last_line: None,
             announced: false,
             unread: false,
+            deaf: false,
         }
     }
 
@@ -104,7 +107,14 @@ impl Observer for Progress {
         self.smooth(row);
         match self.style {
             // A reader that left wants no more of it.
-            Style::Json => self.unread |= crate::print(&row.to_line()).is_err(),
+            Style::Json => match crate::print(&row.to_line()) {
+                Err(error) if crate::is_broken_pipe(&error) => self.unread = true,
+                Err(error) if !self.deaf => {
+                    self.deaf = true;
+                    self.say(&format!("warning: cannot write rows to standard output: {error:#}; training goes on"));
+                }
+                _ => {}
+            },
             Style::Bar => {
                 self.bar.set_message(self.line(row, state));
                 self.bar.set_position(row.step);

@@ -9,9 +9,10 @@ use kuramoto_kernels::peak;
 use kuramoto_train::data::{self, source::ENWIK8_ADDRESS};
 use kuramoto_train::disk::System;
 use kuramoto_train::generate::{Sampling, generate};
-use kuramoto_train::run::{Ended, free_name};
+use kuramoto_train::run::{Ended, claim_name};
 use kuramoto_train::{Config, Layer};
 use kuramoto_train::{Corpus, Error, Run, Setting, Summary, Which};
+use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,7 +45,7 @@ pub struct Arguments {
     #[arg(long = "ablation", value_name = "NAME", value_delimiter = ',')]
     ablations: Vec<String>,
     /// Parameters to match the width to, such as 250000 or 1M
-    #[arg(long)]
+    #[arg(long, conflicts_with = "width")]
     budget: Option<String>,
     #[command(flatten)]
     keys: Keys,
@@ -188,49 +189,54 @@ impl Arguments {
         ];
         for (flag, key, value) in named {
             // Names are text even where they look like numbers.
-            layers.extend(value.as_ref().map(|value| Layer::set(flag, key, &format!("{value:?}"))));
+            layers.extend(value.as_ref().map(|value| Layer::text(flag, key, value)));
         }
         if let Some(budget) = &self.budget {
             let budget = kuramoto_model::matching::parse_budget(budget)?;
             layers.push(Layer::set("--budget", "budget", &budget.to_string()));
+            // A width, as a saved configuration has one, would leave the budget without effect.
+            layers.push(Layer::set("--budget", "model.width", "0"));
         }
         layers.extend(self.keys.given().map(|(flag, key, value)| Layer::set(flag, key, value)));
-        layers.extend(self.length_layer());
-        if self.test {
-            layers.push(Layer::set("--test", "validation.test", "true"));
-        }
-        for pair in &self.set {
-            let Some((key, value)) = pair.split_once('=') else {
-                let why = format!("{pair:?} has no value: write KEY=VALUE, such as optimizer.beta2=0.99");
-                return Err(Error::Config { origin: "--set".into(), why }.into());
-            };
-            layers.push(Layer::set("--set", key.trim(), value.trim()));
-        }
-        Ok(layers)
-    }
-
-    fn length_layer(&self) -> Option<Layer> {
-        let given = [
+        let lengths = [
             ("--steps", "length.steps", &self.steps),
             ("--tokens", "length.tokens", &self.tokens),
             ("--epochs", "length.epochs", &self.epochs),
         ];
-        given.into_iter().find_map(|(flag, key, value)| Some(Layer::set(flag, key, value.as_ref()?)))
+        let given = |(flag, key, value): (&str, &str, &Option<String>)| Some(Layer::set(flag, key, value.as_ref()?));
+        layers.extend(lengths.into_iter().filter_map(given));
+        if self.test {
+            layers.push(Layer::set("--test", "validation.test", "true"));
+        }
+        for pair in &self.set {
+            layers.push(Layer::pair("--set", pair)?);
+        }
+        Ok(layers)
     }
 
     fn cache(&self) -> PathBuf {
         self.cache.clone().unwrap_or_else(data::default_cache)
     }
 
-    /// A new run, or the one to resume, and its corpus.
-    fn open(&self) -> Result<(Run, Corpus)> {
-        match &self.resume {
-            Some(folder) => self.reopen(folder),
-            None => self.create(),
+    /// A new run, or the one to resume; locked, with its corpus.
+    fn open(&self, threads: usize) -> Result<(Run, File, Corpus)> {
+        let (run, corpus) = match &self.resume {
+            None => self.create(threads)?,
+            Some(folder) => {
+                let run = self.reopen(folder)?;
+                let corpus = Corpus::of_run(&run, &self.cache())?;
+                (run, corpus)
+            }
+        };
+        match run.lock()? {
+            Some(lock) => Ok((run, lock, corpus)),
+            None => {
+                Err(Error::Run { path: run.folder().into(), why: "another process is training this run".into() }.into())
+            }
         }
     }
 
-    fn create(&self) -> Result<(Run, Corpus)> {
+    fn create(&self, threads: usize) -> Result<(Run, Corpus)> {
         let mut config = Config::layered(&self.layers()?)?;
         config.ablate(&self.ablations)?;
         let mut source = config.source()?;
@@ -240,45 +246,42 @@ impl Arguments {
         }
         let corpus = Corpus::open(&source, &self.cache())?;
         config.resolve(corpus.identity())?;
+        kuramoto_train::check_memory(&config, threads)?;
         let folder = match &self.out {
             Some(folder) => folder.clone(),
             None => {
                 let name = format!("{}-{}", corpus.identity().name, config.model.kind().name());
-                free_name(Path::new("runs"), &name)
+                claim_name(Path::new("runs"), &name)?
             }
         };
         Ok((Run::create(&System, &folder, &config, corpus.identity())?, corpus))
     }
 
-    fn reopen(&self, folder: &Path) -> Result<(Run, Corpus)> {
-        let mut layers = self.layers()?;
-        let length = self.length_layer();
-        layers.retain(|layer| !matches!(layer.origin.as_str(), "--steps" | "--tokens" | "--epochs" | "--data-path"));
-        if let Some(layer) = layers.first() {
-            let why = "a resumed run keeps its configuration; only --steps, --tokens, --epochs, --data-path, --threads, \
-                       --cache and --json go with --resume";
-            return Err(Error::Config { origin: layer.origin.clone(), why: why.into() }.into());
+    fn reopen(&self, folder: &Path) -> Result<Run> {
+        let refuse =
+            |flag: &str| Error::Config { origin: flag.into(), why: "it goes with a new run, not with --resume".into() };
+        if !self.ablations.is_empty() {
+            return Err(refuse("--ablation").into());
+        }
+        if self.download {
+            return Err(refuse("--download").into());
         }
         let mut run = Run::open(folder)?;
-        if let Some(layer) = length {
-            let mut config: toml::Table = run.config().to_toml().parse()?;
-            config.extend(layer.table);
-            let config = Config::parse(&layer.origin, &config.to_string())?;
-            run.set_length(&System, config.length)?;
-        }
         if let Some(path) = &self.data_path {
             run.set_data_path(path);
         }
-        let corpus = Corpus::of_run(&run, &self.cache())?;
-        Ok((run, corpus))
+        let mut layers = self.layers()?;
+        layers.retain(|layer| layer.origin != "--data-path");
+        run.reconfigure(&layers)?;
+        Ok(run)
     }
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let threads = crate::threads(arguments.threads)?;
+    let (run, _lock, corpus) = arguments.open(threads)?;
+    // From here on there is something to save; until now a signal may end the process as it is.
     let signals = Signals::listen().context("cannot listen to signals")?;
-    let (run, corpus) = arguments.open()?;
-    let _lock = run.lock()?;
     let style = match (arguments.json, std::io::stderr().is_terminal()) {
         (true, _) => Style::Json,
         (false, true) => Style::Bar,
@@ -306,8 +309,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// What was learned, a sample of it, and what to try next.
 fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
-    let folder = run.folder().display();
-    let program = program();
+    let folder = quoted(&run.folder().to_string_lossy());
+    let program = quoted(&std::env::args().next().unwrap_or_else(|| "kuramoto".into()));
     let mut lines = Vec::new();
     let time = duration(Duration::from_secs_f64(summary.seconds));
     if summary.ended == Ended::Interrupted {
@@ -355,7 +358,8 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// This program as it was called, so that what is printed can be pasted.
-fn program() -> String {
-    std::env::args().next().unwrap_or_else(|| "kuramoto".into())
+/// A word as a shell takes it, so that what is printed can be pasted.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
+    if word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

@@ -181,7 +181,7 @@ fn nonsense_is_answered_in_one_sentence() {
     fs::write(folder.path().join("short.txt"), "too short").unwrap();
     fs::create_dir(folder.path().join("full")).unwrap();
     fs::write(folder.path().join("full/mine.txt"), "do not touch").unwrap();
-    let cases: [(&[&str], i32, &str); 14] = [
+    let cases: [(&[&str], i32, &str); 16] = [
         (&["train", "--preset", "huge"], 2, "choose quick, 1m or 5m"),
         (&["train", "--config", "bad.toml"], 2, "did you mean learning-rate?"),
         (&["train", "--config", "missing.toml"], 1, "missing.toml"),
@@ -189,7 +189,9 @@ fn nonsense_is_answered_in_one_sentence() {
         (&["train", "--set", "seed"], 2, "write KEY=VALUE"),
         (&["train", "--steps", "many"], 2, "length.steps"),
         (&["train", "--steps", "0"], 2, "length.steps = 0"),
-        (&["train", "--threads", "0"], 2, "at least 1"),
+        (&["train", "--threads", "0"], 2, "from 1 to 1024"),
+        (&["train", "--data-path", "x"], 2, "add --data enwik8"),
+        (&["train", "--data", "/dev/null"], 1, "neither a file nor a folder"),
         (&["train", "--data", "nowhere.txt"], 1, "nowhere.txt"),
         (&["train", "--data", "short.txt"], 1, "does not fill a batch"),
         (&["train", "--out", "full"], 1, "not empty"),

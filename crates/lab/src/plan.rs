@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::scale::Scale;
 use kuramoto_model::ablation::ABLATIONS;
-use kuramoto_train::config::{Length, Model};
+use kuramoto_train::config::Model;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::{Config, Corpus, Identity, Layer, Split};
 use serde::{Deserialize, Serialize};
@@ -129,13 +129,14 @@ impl Arm {
 
     /// Its configuration on a corpus.
     fn config(&self, request: &Request, corpus: &str, budget: usize, seed: u64) -> Result<Config> {
+        let text = |key: &str, value: &str| Layer::text("the plan", key, value);
         let set = |key: &str, value: String| Layer::set("the plan", key, &value);
         let mut layers = vec![
-            set("preset", "'1m'".into()),
-            set("protocol", format!("'{}'", self.protocol.name())),
-            set("model.kind", format!("'{}'", self.kind)),
-            set("data.corpus", format!("{corpus:?}")),
-            set("data.path", format!("{:?}", request.data_path)),
+            text("preset", "1m"),
+            text("protocol", self.protocol.name()),
+            text("model.kind", self.kind),
+            text("data.corpus", corpus),
+            text("data.path", &request.data_path),
             set("budget", budget.to_string()),
             set("seed", seed.to_string()),
             request.scale.layer(),
@@ -213,7 +214,7 @@ impl Plan {
             // Seed by seed, so that a plan that is stopped early has compared all arms.
             for seed in 0..seeds {
                 for arm in arms(request) {
-                    for &budget in budgets_of(&arm, budgets) {
+                    for budget in budgets_of(&arm, budgets) {
                         let mut config = arm.config(request, corpus, budget, seed)?;
                         let identity = match &mut identity {
                             Some(identity) => identity,
@@ -319,17 +320,13 @@ impl Plan {
 }
 
 /// Ablations and the grid are of one size, the smallest.
-fn budgets_of<'a>(arm: &Arm, budgets: &'a [usize]) -> &'a [usize] {
-    if arm.table == "compare" { budgets } else { &budgets[..budgets.len().min(1)] }
+fn budgets_of(arm: &Arm, budgets: &[usize]) -> Vec<usize> {
+    if arm.table == "compare" { budgets.to_vec() } else { budgets.iter().copied().min().into_iter().collect() }
 }
 
 fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: usize, seed: u64) -> Result<Planned> {
     let sampler = config.sampler(corpus)?;
-    let steps = match config.length {
-        Length::Steps(steps) => steps,
-        Length::Epochs(epochs) => epochs * sampler.steps_per_epoch(),
-        Length::Tokens(tokens) => tokens.div_ceil(config.batch.tokens()),
-    };
+    let steps = config.steps(&sampler);
     let per_token = config.model.training_flops(config.batch.context);
     // Validations run forward only: a third of a training step's work per byte.
     let validations = match config.validation.every {
@@ -340,7 +337,8 @@ fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: u
         0 => Split::Validation.range(corpus.bytes).len(),
         windows => windows * config.batch.context,
     };
-    let flops = per_token * ((steps * config.batch.tokens()) as f64 + (validations as usize * validated) as f64 / 3.0);
+    let flops =
+        per_token * (steps as f64 * config.batch.tokens() as f64 + (validations as usize * validated) as f64 / 3.0);
     let size = match budget {
         budget if budget % 1_000_000 == 0 => format!("{}m", budget / 1_000_000),
         budget if budget % 1_000 == 0 => format!("{}k", budget / 1_000),

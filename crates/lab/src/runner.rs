@@ -86,7 +86,10 @@ impl Corpora {
         if let Some(corpus) = open.get(&planned.config.data.sha256) {
             return Ok(corpus.clone());
         }
-        let corpus = Arc::new(Corpus::open(&planned.config.source()?, &self.cache)?);
+        let corpus = Arc::new(
+            Corpus::prepared(&planned.config.data.sha256, &self.cache)
+                .map_or_else(|| Corpus::open(&planned.config.source()?, &self.cache), Ok)?,
+        );
         open.insert(planned.config.data.sha256.clone(), corpus.clone());
         Ok(corpus)
     }
@@ -127,7 +130,7 @@ pub fn run_one(
             created => created?,
         },
     };
-    let Ok(_lock) = run.lock() else { return Ok(Outcome::Taken) };
+    let Some(_lock) = run.lock()? else { return Ok(Outcome::Taken) };
     // It may have been finished between the first look and the lock.
     if let Some(summary) = run.summary().filter(|summary| summary.ended != Ended::Interrupted) {
         return Ok(Outcome::WasFinished(Box::new(summary)));

@@ -80,17 +80,16 @@ pub fn sign_flip(differences: &[f64]) -> f64 {
     let n = differences.len();
     let observed = differences.iter().sum::<f64>().abs();
     // As extreme as what was observed, up to rounding of the sums.
-    let extreme = |flips: u64| {
-        let sum: f64 =
-            differences.iter().enumerate().map(|(i, d)| if flips >> (i % 64) & 1 == 1 { -d } else { *d }).sum();
+    let extreme = |flip: &mut dyn FnMut(usize) -> bool| {
+        let sum: f64 = differences.iter().enumerate().map(|(i, d)| if flip(i) { -d } else { *d }).sum();
         sum.abs() >= observed * (1.0 - 1e-12)
     };
     if n <= EXACT {
         let all = 1u64 << n;
-        return (0..all).filter(|&flips| extreme(flips)).count() as f64 / all as f64;
+        return (0..all).filter(|flips| extreme(&mut |i| flips >> i & 1 == 1)).count() as f64 / all as f64;
     }
     let mut random = ChaCha8Rng::seed_from_u64(1);
-    let hits = (0..RESAMPLES).filter(|_| extreme(random.next_u64())).count();
+    let hits = (0..RESAMPLES).filter(|_| extreme(&mut |_| random.next_u32() & 1 == 1)).count();
     // The observed assignment is one of them.
     (hits + 1) as f64 / (RESAMPLES + 1) as f64
 }

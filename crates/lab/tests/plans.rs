@@ -98,7 +98,7 @@ fn runs_what_is_missing_and_goes_on_where_it_was() {
     let Outcome::Ran(part) = run(&plan, 0, &mut Stop(2)).unwrap() else { panic!() };
     assert_eq!((part.steps, status(&plan, planned).unwrap()), (2, Status::Begun));
     let held = Run::open(&plan.run_folder(planned)).unwrap();
-    let lock = held.lock().unwrap();
+    let lock = held.lock().unwrap().unwrap();
     assert_eq!(run(&plan, 0, &mut ()).unwrap(), Outcome::Taken, "another process has it");
     drop(lock);
     let Outcome::Ran(whole) = run(&plan, 0, &mut ()).unwrap() else { panic!() };

@@ -41,11 +41,15 @@ struct Proof {
 
 /// Identifies a run's configuration in its checkpoints.
 pub fn fingerprint(config: &Config) -> String {
-    // How long to train and where the corpus lies may change when a run is resumed; what it computes may not.
+    // How long to train, what is kept and where the corpus lies may change when a run is resumed; what it computes may
+    // not.
     let mut config = config.clone();
     config.length = crate::config::Length::Steps(0);
     config.data.corpus.clear();
     config.data.path.clear();
+    (config.validation.patience, config.validation.test) = (0, false);
+    config.checkpoints = crate::config::Checkpoints { every: 0, keep: 0 };
+    config.bad_steps = crate::config::BadSteps { policy: crate::config::Policy::Stop, spike: 0.0 };
     hash::of(config.to_toml().as_bytes())
 }
 

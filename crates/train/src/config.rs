@@ -266,6 +266,14 @@ impl Model {
         }
     }
 
+    /// Distinct bytes.
+    pub fn vocab(&self) -> usize {
+        match self {
+            Model::Kuramoto(config) => config.vocab,
+            Model::Transformer(config) => config.vocab,
+        }
+    }
+
     /// The exact parameter count.
     pub fn parameters(&self) -> Result<usize> {
         Ok(match self {
@@ -349,7 +357,7 @@ impl Config {
         self.data.sha256.clone_from(&corpus.sha256);
         // A run may be resumed from another folder.
         for path in [&mut self.data.corpus, &mut self.data.path] {
-            if Path::new(path.as_str()).exists() {
+            if !Source::is_name(path) && Path::new(path.as_str()).exists() {
                 *path = std::path::absolute(&*path).map_or(path.clone(), |path| path.to_string_lossy().into_owned());
             }
         }
@@ -375,6 +383,15 @@ impl Config {
         })
     }
 
+    /// Steps in all.
+    pub fn steps(&self, sampler: &Sampler) -> u64 {
+        match self.length {
+            Length::Steps(steps) => steps,
+            Length::Epochs(epochs) => epochs.saturating_mul(sampler.steps_per_epoch()),
+            Length::Tokens(tokens) => tokens.div_ceil(self.batch.tokens()),
+        }
+    }
+
     /// Says what is wrong, if anything.
     pub fn check(&self) -> Result<()> {
         self.model.parameters()?;
@@ -393,7 +410,7 @@ impl Config {
         number("optimizer.final-fraction", optimizer.final_fraction, 0.0, 1.0)?;
         number("optimizer.beta1", optimizer.beta1, 0.0, 1.0 - 1e-12)?;
         number("optimizer.beta2", optimizer.beta2, 0.0, 1.0 - 1e-12)?;
-        number("optimizer.epsilon", optimizer.epsilon, 0.0, 1.0)?;
+        number("optimizer.epsilon", optimizer.epsilon, f64::MIN_POSITIVE, f64::MAX)?;
         number("optimizer.weight-decay", optimizer.weight_decay, 0.0, 1e6)?;
         number("optimizer.clip", optimizer.clip, 0.0, f64::MAX)?;
         match self.bad_steps.spike {

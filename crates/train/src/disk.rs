@@ -19,6 +19,8 @@ pub trait Disk: Send + Sync {
     fn sync(&self, path: &Path) -> io::Result<()>;
     /// Gives a file or folder its name, in place of a file that had it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Removes a folder and what is in it.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
 }
@@ -54,6 +56,10 @@ impl Disk for System {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
@@ -129,8 +135,11 @@ impl Appender {
         self.waiting.is_empty()
     }
 
-    /// Waits until the file is safe.
+    /// Waits until all that was added is safe; an error if some of it still waits.
     pub fn sync(&self, disk: &dyn Disk) -> Result<()> {
+        if !self.is_done() {
+            return Err(io::Error::from(io::ErrorKind::StorageFull)).at("write", &self.path);
+        }
         disk.sync(&self.path).at("write", &self.path)
     }
 }

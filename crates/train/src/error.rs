@@ -80,7 +80,8 @@ pub enum Error {
         available: u64,
     },
     /// A step that must not be applied, under the policy `stop`.
-    #[error("step {step}: {why}; the step was not applied, its batch and state are kept in {}", kept.display())]
+    #[error("step {step}: {why}; the step was not applied, its batch and state are kept in {}; \
+         look at them, or resume with --on-bad-step skip", kept.display())]
     BadStep {
         /// Which step.
         step: u64,

@@ -70,7 +70,7 @@ fn write_on<N: Network<f32>>(
     write: &mut dyn FnMut(u8) -> bool,
 ) -> Result<()> {
     let known = run.corpus().tokens();
-    let mut history = Vec::with_capacity(prompt.len() + bytes);
+    let mut history = Vec::with_capacity(prompt.len());
     for (at, &byte) in prompt.iter().enumerate() {
         history.push(known[usize::from(byte)].ok_or_else(|| {
             let corpus = &run.corpus().name;
@@ -87,14 +87,15 @@ fn write_on<N: Network<f32>>(
     }
     let parameters = run.load(which, network.layout())?.parameters;
     let mut decoder = network.decoder(&parameters);
-    // A long prompt: what fits with room to write.
-    let mut next = history.len().saturating_sub(network.context().div_ceil(2));
+    // Of a prompt that fills the context, the last half, so that there is room to write.
+    let half = network.context().div_ceil(2);
+    let mut next = if history.len() < network.context() { 0 } else { history.len() - half };
     let mut random = ChaCha8Rng::seed_from_u64(sampling.seed);
     let mut nucleus = Vec::with_capacity(network.vocab());
     for _ in 0..bytes {
         if decoder.len() == network.context() {
             decoder.clear();
-            next = history.len() - network.context().div_ceil(2);
+            next = history.len() - half;
         }
         let mut drawn = None;
         while next < history.len() {

@@ -30,12 +30,32 @@ impl Layer {
     /// From a dotted key and the text of a value: TOML where it is, else a string.
     pub fn set(origin: impl Into<String>, key: &str, value: &str) -> Layer {
         let parsed = format!("x = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("x"));
-        let mut value = parsed.unwrap_or_else(|| Value::String(value.into()));
+        Layer::value(origin.into(), key, parsed.unwrap_or_else(|| Value::String(value.into())))
+    }
+
+    /// From a dotted key and a text, taken as it is.
+    pub fn text(origin: impl Into<String>, key: &str, value: &str) -> Layer {
+        Layer::value(origin.into(), key, Value::String(value.into()))
+    }
+
+    /// From `KEY=VALUE`, as `--set` takes it.
+    pub fn pair(origin: impl Into<String>, pair: &str) -> Result<Layer> {
+        let origin = origin.into();
+        match pair.split_once('=') {
+            Some((key, value)) => Ok(Layer::set(origin, key.trim(), value.trim())),
+            None => {
+                let why = format!("{pair:?} has no value: write KEY=VALUE, such as optimizer.beta2=0.99");
+                Err(Error::Config { origin, why })
+            }
+        }
+    }
+
+    fn value(origin: String, key: &str, mut value: Value) -> Layer {
         for part in key.rsplit('.') {
             value = Value::Table(Table::from_iter([(part.to_string(), value)]));
         }
         let Value::Table(table) = value else { unreachable!("a key has at least one part") };
-        Layer { origin: origin.into(), table }
+        Layer { origin, table }
     }
 
     /// The whole configuration that the table is.
@@ -44,7 +64,7 @@ impl Layer {
             .map_err(|error| Error::Config { origin: self.origin.clone(), why: one_line(&error.to_string()) })
     }
 
-    fn text(&self, key: &str) -> Option<&str> {
+    fn get(&self, key: &str) -> Option<&str> {
         self.table.get(key).and_then(Value::as_str)
     }
 }
@@ -52,7 +72,7 @@ impl Layer {
 impl Config {
     /// A preset with `layers` laid over it, later ones over earlier ones.
     pub fn layered(layers: &[Layer]) -> Result<Config> {
-        let last = |key: &str| layers.iter().rev().find_map(|layer| Some((layer, layer.text(key)?)));
+        let last = |key: &str| layers.iter().rev().find_map(|layer| Some((layer, layer.get(key)?)));
         let preset = match last("preset") {
             Some((_, name)) => presets::Preset::named(name)?,
             None => presets::Preset::Quick,
@@ -69,7 +89,12 @@ impl Config {
                 return Err(Error::setting("model.kind", format!("{other:?}"), "choose kuramoto or transformer"));
             }
         };
-        let mut config = presets::config(preset, protocol, kind);
+        presets::config(preset, protocol, kind).overlaid(layers)
+    }
+
+    /// With `layers` laid over it, later ones over earlier ones.
+    pub fn overlaid(&self, layers: &[Layer]) -> Result<Config> {
+        let mut config = self.clone();
         for layer in layers {
             let mut table = Table::try_from(&config).expect("a configuration is plain data");
             overlay(&mut table, &layer.table, "", &layer.origin)?;
@@ -90,6 +115,10 @@ fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result
                 ["epochs", "steps", "tokens"].map(|key| (key.into(), Value::Integer(0))).into_iter().collect();
             overlay(&mut length, over, &dotted, origin)?;
             length.retain(|key, _| over.contains_key(key));
+            if length.len() != 1 {
+                let why = "length takes one of epochs, steps and tokens".into();
+                return Err(Error::Config { origin: origin.into(), why });
+            }
             base.insert(key.clone(), Value::Table(length));
             continue;
         }

@@ -7,9 +7,10 @@
 
 use crate::checkpoint::{self, Loaded};
 use crate::config::Config;
-use crate::data::Identity;
+use crate::data::{Identity, Source};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
+use crate::layers::Layer;
 use crate::state::State;
 use kuramoto_model::Layout;
 use serde::{Deserialize, Serialize};
@@ -110,7 +111,7 @@ pub struct Found {
 impl Run {
     /// Makes a new run folder; one that is there and holds anything is refused.
     pub fn create(disk: &dyn Disk, folder: &Path, config: &Config, corpus: &Identity) -> Result<Run> {
-        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        if holds_anything(folder) {
             let advice = if folder.join("config.toml").exists() { "resume it with --resume, or " } else { "" };
             return Err(Error::run(folder, format!("the folder is not empty: {advice}choose another with --out")));
         }
@@ -136,7 +137,11 @@ impl Run {
         config.check()?;
         let path = folder.join("corpus.json");
         let corpus = fs::read(&path).at("read", &path)?;
-        let corpus = serde_json::from_slice(&corpus).map_err(|error| Error::run(&path, error.to_string()))?;
+        let corpus: Identity = serde_json::from_slice(&corpus).map_err(|error| Error::run(&path, error.to_string()))?;
+        if !corpus.vocabulary.is_sorted_by(|a, b| a < b) || corpus.vocabulary.len() != config.model.vocab() {
+            let why = format!("its vocabulary is not {} distinct bytes in order: it was changed", config.model.vocab());
+            return Err(Error::run(path, why));
+        }
         Ok(Run { folder: folder.to_path_buf(), config, corpus })
     }
 
@@ -155,20 +160,38 @@ impl Run {
         &self.corpus
     }
 
-    /// Changes how long the run is to train.
-    pub fn set_length(&mut self, disk: &dyn Disk, length: crate::config::Length) -> Result<()> {
-        self.config.length = length;
-        self.config.check()?;
-        disk::replace(disk, &self.folder.join("config.toml"), self.config.to_toml().as_bytes())
+    /// Lays keys over the configuration; refused if they change what the run computes. Saved once training starts.
+    pub fn reconfigure(&mut self, layers: &[Layer]) -> Result<()> {
+        for layer in layers {
+            let config = self.config.overlaid(std::slice::from_ref(layer))?;
+            if checkpoint::fingerprint(&config) != checkpoint::fingerprint(&self.config) {
+                let why = "a resumed run keeps its configuration; only its length, validation.patience, validation.test, \
+                           checkpoints and bad-steps may change";
+                return Err(Error::Config { origin: layer.origin.clone(), why: why.into() });
+            }
+            config.check()?;
+            self.config = config;
+        }
+        Ok(())
+    }
+
+    /// Saves the configuration if it was changed.
+    pub(crate) fn save_config(&self, disk: &dyn Disk) -> Result<()> {
+        let (path, text) = (self.folder.join("config.toml"), self.config.to_toml());
+        if fs::read(&path).is_ok_and(|saved| saved == text.as_bytes()) {
+            return Ok(());
+        }
+        disk::replace(disk, &path, text.as_bytes())
     }
 
     /// Says where the corpus lies now; nothing is saved.
     pub fn set_data_path(&mut self, path: &str) {
         // A corpus without a name is its own path.
-        match self.config.data.corpus.as_str() {
-            "enwik8" | "codeparrot" => self.config.data.path = path.into(),
-            _ => self.config.data.corpus = path.into(),
-        }
+        let place = match Source::is_name(&self.config.data.corpus) {
+            true => &mut self.config.data.path,
+            false => &mut self.config.data.corpus,
+        };
+        *place = path.into();
     }
 
     /// What a finished or interrupted run came to.
@@ -181,15 +204,25 @@ impl Run {
         disk::replace(disk, &self.folder.join("summary.json"), &json)
     }
 
-    /// Keeps other processes from training here until the returned file is dropped.
-    pub fn lock(&self) -> Result<File> {
+    /// A training that is about to go on voids what an earlier one came to.
+    pub(crate) fn remove_summary(&self, disk: &dyn Disk) -> Result<()> {
+        let path = self.folder.join("summary.json");
+        if path.exists() { disk.remove_file(&path).at("remove", &path) } else { Ok(()) }
+    }
+
+    /// Keeps other processes from training here until the returned file is dropped; None if one does already.
+    pub fn lock(&self) -> Result<Option<File>> {
         let path = self.folder.join("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path).at("open", &path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(Error::run(&self.folder, "another process is training this run")),
-            Err(TryLockError::Error(cause)) => Err(Error::Io { action: "lock", path, cause }),
+        // Those who only look, see `is_training`, hold it for a moment too.
+        for _ in 0..20 {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(5)),
+                Err(TryLockError::Error(cause)) => return Err(Error::Io { action: "lock", path, cause }),
+            }
         }
+        Ok(None)
     }
 
     /// True while a process trains here.
@@ -221,16 +254,18 @@ impl Run {
         }
     }
 
-    /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if the pointer
-    /// is gone.
+    /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if it is gone or
+    /// damaged; the state that is returned tells which step it is of.
     pub fn load(&self, which: Which, layout: &Layout) -> Result<Loaded> {
-        let step = match which {
-            Which::Step(step) => Some(step),
-            Which::Best => self.pointed("best"),
-            Which::Last => None,
-        };
-        if let Some(step) = step {
-            return checkpoint::load(&checkpoint::folder(&self.folder, step), &self.config, layout, false);
+        let load = |step| checkpoint::load(&checkpoint::folder(&self.folder, step), &self.config, layout, false);
+        match which {
+            Which::Step(step) => return load(step),
+            Which::Best => {
+                if let Some(Ok(loaded)) = self.pointed("best").map(load) {
+                    return Ok(loaded);
+                }
+            }
+            Which::Last => {}
         }
         match self.newest(layout)? {
             Some(found) => Ok(found.loaded),
@@ -304,7 +339,26 @@ pub fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The first of `FOLDER/NAME-1`, `FOLDER/NAME-2`, .. that is not there yet.
-pub fn free_name(folder: &Path, name: &str) -> PathBuf {
-    (1..).map(|n| folder.join(format!("{name}-{n}"))).find(|path| !path.exists()).expect("numbers do not end")
+/// Makes the first of `FOLDER/NAME-1`, `FOLDER/NAME-2`, .. that is not there yet.
+pub fn claim_name(folder: &Path, name: &str) -> Result<PathBuf> {
+    fs::create_dir_all(folder).at("create", folder)?;
+    for number in 1.. {
+        let path = folder.join(format!("{name}-{number}"));
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            made => return made.at("create", &path).map(|()| path),
+        }
+    }
+    unreachable!("numbers do not end")
+}
+
+/// True if a folder holds more than what a process leaves that died while it made a run.
+fn holds_anything(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().any(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let empty = || fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.next().is_none());
+        !(name == "corpus.json" || name.ends_with(".partial") || (name == "checkpoints" && empty()))
+    })
 }

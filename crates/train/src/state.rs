@@ -41,6 +41,9 @@ const RECENT: f64 = 0.05;
 /// Steps before a mean of losses says anything about what is usual.
 const SETTLED: u64 = 50;
 
+/// Nats per byte below which a loss may multiply without having diverged: one rare byte in a dull text.
+const LEAST_USUAL: f64 = 0.5;
+
 impl State {
     /// Takes the loss of a good step into the recent mean.
     pub(crate) fn observe(&mut self, loss: f64) {
@@ -59,7 +62,7 @@ impl State {
             return Some(format!("the gradient norm is {norm}"));
         }
         let recent = self.recent_loss?;
-        (spike > 0.0 && self.updates >= SETTLED && loss > spike * recent).then(|| {
+        (spike > 0.0 && self.updates >= SETTLED && loss > spike * recent.max(LEAST_USUAL)).then(|| {
             let bits = |nats: f64| nats / std::f64::consts::LN_2;
             format!("the loss leapt from {:.3} to {:.3} bits per byte", bits(recent), bits(loss))
         })
@@ -67,8 +70,9 @@ impl State {
 
     /// Takes a validation; true if it is the best so far.
     pub(crate) fn judge(&mut self, bits_per_byte: f64) -> bool {
-        self.validation = Some(bits_per_byte);
-        let better = self.best.is_none_or(|best| bits_per_byte < best.bits_per_byte);
+        // What is not finite is no result: it cannot be saved as JSON, and nothing would ever be better.
+        self.validation = bits_per_byte.is_finite().then_some(bits_per_byte);
+        let better = bits_per_byte.is_finite() && self.best.is_none_or(|best| bits_per_byte < best.bits_per_byte);
         if better {
             self.best = Some(Best { step: self.step, bits_per_byte });
             self.since_best = 0;

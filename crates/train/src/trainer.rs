@@ -5,7 +5,7 @@
 //! that was not. Whatever happens is told to an [`Observer`]; nothing is printed here.
 
 use crate::checkpoint::{self, Snapshot};
-use crate::config::{Config, Decay, Length, Model, Policy};
+use crate::config::{Config, Decay, Model, Policy};
 use crate::data::{Corpus, Split};
 use crate::disk::Disk;
 use crate::error::{At, Error, Result};
@@ -97,6 +97,20 @@ pub fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut d
     }
 }
 
+/// Says so if training will not fit in memory, before a run folder is made.
+pub fn check_memory(config: &Config, threads: usize) -> Result<()> {
+    let (lanes, context) = (config.batch.lanes, config.batch.context);
+    let planned = match &config.model {
+        Model::Kuramoto(model) => {
+            Engine::<f32, _>::planned_bytes(&Kuramoto::new(model.clone(), context)?, lanes, threads)
+        }
+        Model::Transformer(model) => {
+            Engine::<f32, _>::planned_bytes(&Transformer::new(model.clone(), context)?, lanes, threads)
+        }
+    };
+    memory::check(planned as u64)
+}
+
 /// Consecutive bad steps after which skipping gives up.
 const MOST_BAD: u64 = 20;
 
@@ -133,11 +147,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         if validation.is_empty() {
             return Err(Error::corpus(&corpus.identity().name, "its validation split has fewer than two bytes"));
         }
-        let steps = match config.length {
-            Length::Steps(steps) => steps,
-            Length::Epochs(epochs) => epochs.saturating_mul(sampler.steps_per_epoch()),
-            Length::Tokens(tokens) => tokens.div_ceil(batch.tokens()),
-        };
+        let steps = config.steps(&sampler);
         let planned = Engine::<f32, N>::planned_bytes(&network, batch.lanes, setting.threads);
         memory::check(planned as u64)?;
         let mut engine = Engine::new(network, batch.windows(), batch.lanes, setting.threads)?;
@@ -163,6 +173,15 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                 run.tidy(disk, &[])?;
                 engine.initialize(config.seed);
             }
+        }
+        if state.step > steps {
+            let why = format!("it has taken {} steps already; {steps} are fewer: ask for more", state.step);
+            return Err(Error::run(run.folder(), why));
+        }
+        // Only now, locked and known to fit, is a changed configuration kept and an old summary void.
+        run.save_config(disk)?;
+        if state.step < steps {
+            run.remove_summary(disk)?;
         }
         let recorder = Recorder::resume(disk, run.folder(), state.step)?;
         let trainer = Trainer {
@@ -333,17 +352,21 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
 
     /// Keeps the batch and the state before a bad step; under the policy `stop` that is the end.
     fn keep_bad_step(&mut self, step: u64, why: &str) -> Result<()> {
-        self.state.bad_steps += 1;
-        self.state.consecutive_bad += 1;
         let kept = self.run.folder().join("bad-steps").join(format!("step-{step}"));
-        let give_up = self.state.consecutive_bad >= MOST_BAD;
         if let Err(error) = self.try_keep(&kept, step, why) {
             self.observer.warning(&format!("the bad step could not be kept: {error}"));
         }
+        let give_up = self.state.consecutive_bad + 1 >= MOST_BAD;
         if self.run.config().bad_steps.policy == Policy::Stop || give_up {
+            // The state is still that of the step before, and worth keeping.
+            if self.saved != Some(self.state.step) && self.state.step > 0 {
+                self.checkpoint();
+            }
             let why = if give_up { format!("{why}, as in the {} steps before", MOST_BAD - 1) } else { why.into() };
             return Err(Error::BadStep { step, why, kept });
         }
+        self.state.bad_steps += 1;
+        self.state.consecutive_bad += 1;
         self.observer.warning(&format!("step {step} skipped: {why}; its batch and state are in {}", kept.display()));
         Ok(())
     }
@@ -387,6 +410,10 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             self.checkpoint();
         }
         let saved = self.saved == Some(self.state.step) || self.state.step == 0;
+        if !saved || !self.recorder.is_done() {
+            let why = "training ended, but its last checkpoint or rows could not be saved: make room and resume it";
+            return Err(Error::run(self.run.folder(), why));
+        }
         let config = self.run.config();
         let best = self.state.best;
         let mut test = None;
@@ -421,10 +448,6 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             bad_steps: self.state.bad_steps,
         };
         self.run.save_summary(self.setting.disk, &summary)?;
-        if !saved || !self.recorder.is_done() {
-            let why = "training ended, but its last checkpoint or rows could not be saved: make room and resume it";
-            return Err(Error::run(self.run.folder(), why));
-        }
         Ok(summary)
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use kuramoto_train::disk::System;
-use kuramoto_train::{Run, checkpoint, train};
+use kuramoto_train::{Layer, Run, checkpoint, train};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,11 +120,58 @@ fn a_folder_in_use_is_never_overwritten() {
     assert!(error.contains("not empty") && error.contains("--resume"), "{error}");
     let opened = Run::open(&run).unwrap();
     let lock = opened.lock().unwrap();
-    let error = opened.lock().unwrap_err().to_string();
-    assert!(error.contains("another process"), "{error}");
+    assert!(lock.is_some() && opened.lock().unwrap().is_none());
     assert!(opened.is_training());
     drop(lock);
     assert!(!opened.is_training());
+}
+
+/// What was best may be damaged too: the newest good one speaks in its place, and training can end.
+#[test]
+fn a_damaged_best_stops_nothing() {
+    let folder = folder();
+    let run = folder.path().join("run");
+    let wild = "optimizer = { learning-rate = 3, warmup = 0, schedule = 'constant' }\nbad-steps.spike = 0\n\
+                validation = { every = 1, test = true }";
+    train_new(wild, &run, 2);
+    let best = fs::read_to_string(run.join("best")).unwrap();
+    assert_ne!(best, fs::read_to_string(run.join("last")).unwrap());
+    fs::write(run.join("checkpoints").join(best.trim()).join("model.safetensors"), "x").unwrap();
+    let (_, corpus) = tiny(wild);
+    let mut opened = Run::open(&run).unwrap();
+    opened.reconfigure(&[Layer::set("--steps", "length.steps", "13")]).unwrap();
+    let summary = train(&opened, &corpus, &setting(&System, 1), &mut ()).unwrap();
+    assert!(summary.test_bits_per_byte.is_some());
+    assert!(opened.load(kuramoto_train::Which::Best, &layout(&opened)).is_ok());
+}
+
+#[test]
+fn what_a_run_computes_cannot_be_changed() {
+    let (_keep, run) = trained();
+    let mut opened = Run::open(&run).unwrap();
+    let set = |key: &str, value: &str| [Layer::set("--set", key, value)];
+    for (key, value) in [("seed", "9"), ("optimizer.clip", "2"), ("model.heads", "1"), ("validation.every", "2")] {
+        let error = opened.reconfigure(&set(key, value)).unwrap_err().to_string();
+        assert!(error.contains("keeps its configuration"), "{key}: {error}");
+    }
+    opened.reconfigure(&set("bad-steps.policy", "skip")).unwrap();
+    opened.reconfigure(&set("length.steps", "5")).unwrap();
+    // Fewer steps than were taken: refused, and nothing is saved of it.
+    let (_, corpus) = tiny("");
+    let error = train(&opened, &corpus, &setting(&System, 1), &mut ()).unwrap_err().to_string();
+    assert!(error.contains("has taken 12 steps already"), "{error}");
+    assert_eq!(Run::open(&run).unwrap().config().length, kuramoto_train::config::Length::Steps(12));
+    assert!(opened.summary().is_some());
+}
+
+#[test]
+fn a_changed_vocabulary_is_refused() {
+    let (_keep, run) = trained();
+    let path = run.join("corpus.json");
+    let mut corpus: kuramoto_train::Identity = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    corpus.vocabulary.pop();
+    fs::write(&path, serde_json::to_vec(&corpus).unwrap()).unwrap();
+    assert!(Run::open(&run).unwrap_err().to_string().contains("vocabulary"));
 }
 
 #[test]

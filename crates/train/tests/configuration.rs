@@ -88,7 +88,7 @@ fn mistakes_are_named_with_a_suggestion() {
         ("protocol = 'mine'", "choose tuned or paper"),
         ("model.kind = 'mamba'", "choose kuramoto or transformer"),
         ("length = { days = 3 }", "no key length.days; there are epochs, steps, tokens"),
-        ("length = { steps = 3, epochs = 1 }", "length"),
+        ("length = { steps = 3, epochs = 1 }", "takes one of epochs, steps and tokens"),
         ("length = { steps = 0 }", "length.steps = 0 is not allowed"),
         ("optimizer.learning-rate = nan", "positive and finite"),
         ("optimizer.learning-rate = -1", "positive and finite"),

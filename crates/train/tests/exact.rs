@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Corpus, Run, train};
+use kuramoto_train::{Corpus, Layer, Run, train};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -115,8 +115,9 @@ fn lengthened_at_a_constant_learning_rate() {
     train_new(&format!("{constant}\nlength = {{ steps = 12 }}"), &whole, 2);
     train_new(&format!("{constant}\nlength = {{ steps = 8 }}"), &parts, 2);
     let (_, corpus) = tiny("");
-    Run::open(&parts).unwrap().set_length(&System, kuramoto_train::config::Length::Steps(12)).unwrap();
-    resume(&parts, &corpus, 2);
+    let mut run = Run::open(&parts).unwrap();
+    run.reconfigure(&[Layer::set("--steps", "length.steps", "12")]).unwrap();
+    train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap();
     assert!(outcome(&parts) == outcome(&whole));
 }
 

@@ -92,13 +92,40 @@ fn a_step_that_is_not_finite_is_not_applied() {
     assert_eq!(rows.unwrap().iter().filter(|row| row.bad.is_some()).count() as u64, summary.bad_steps);
 }
 
+/// A validation that is not finite is no result: the state can still be read, and later ones can be better.
+#[test]
+fn a_validation_that_is_not_finite_is_never_the_best() {
+    let folder = folder();
+    let path = folder.path().join("run");
+    let (config, corpus) = tiny("optimizer = { learning-rate = 1e30, warmup = 0 }\nvalidation.every = 1");
+    let run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
+    train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
+    let found = run.newest(&layout(&run)).unwrap().unwrap();
+    assert!(found.loaded.state.best.is_none_or(|best| best.bits_per_byte.is_finite()));
+}
+
+/// A bad step ends a run under `stop`, saved, and `skip` takes it past it.
+#[test]
+fn a_run_that_stopped_at_a_bad_step_can_go_on() {
+    let folder = folder();
+    let path = folder.path().join("run");
+    let (config, corpus) = tiny("bad-steps.spike = 1.0\nlength = { steps = 120 }\noptimizer.learning-rate = 0.03");
+    let mut run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
+    let error = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
+    let Error::BadStep { step, .. } = error else { panic!("{error}") };
+    assert_eq!(run.newest(&layout(&run)).unwrap().unwrap().loaded.state.step, step - 1, "the steps before are saved");
+    let repeated = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
+    assert!(matches!(repeated, Error::BadStep { step: again, .. } if again == step));
+    run.reconfigure(&[kuramoto_train::Layer::set("--on-bad-step", "bad-steps.policy", "skip")]).unwrap();
+    let summary = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap();
+    assert!(summary.steps == 120 && summary.bad_steps > 0);
+}
+
 #[test]
 fn more_memory_than_there_is_is_refused_before_the_first_step() {
-    let folder = folder();
-    let (mut config, corpus) = tiny("batch = { lanes = 1024, sequences = 1 }");
+    let (mut config, _) = tiny("batch = { lanes = 1024, sequences = 1 }");
     let kuramoto_train::config::Model::Kuramoto(model) = &mut config.model else { panic!() };
     (model.width, model.layers, model.heads) = (4096, 60, 1);
-    let run = Run::create(&System, &folder.path().join("run"), &config, corpus.identity()).unwrap();
-    let error = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
+    let error = kuramoto_train::check_memory(&config, 2).unwrap_err();
     assert!(matches!(error, Error::Memory { .. }) && error.to_string().contains("MB are free"), "{error}");
 }

@@ -4,7 +4,8 @@
 //! there completely or not at all. Its hash is checked every time it is opened.
 
 use super::source::{ENWIK8_ADDRESS, ENWIK8_SHA256, PAPER_BYTES};
-use super::{Identity, Source, listed};
+use super::{Identity, Source, listed, vocabulary};
+use crate::disk;
 use crate::error::{At, Error, Result};
 use crate::hash;
 use memmap2::Mmap;
@@ -22,6 +23,7 @@ pub fn default_cache() -> PathBuf {
 pub(super) fn open(source: &Source, cache: &Path) -> Result<(Identity, Mmap)> {
     let key = source.fingerprint()?;
     let name = source.name().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_' && c != '.', "_");
+    let name: String = name.chars().take(100).collect();
     let folder = cache.join(format!("{name}-{}", &key[..16]));
     if !folder.exists() {
         prepare(source, &folder)?;
@@ -30,17 +32,17 @@ pub(super) fn open(source: &Source, cache: &Path) -> Result<(Identity, Mmap)> {
 }
 
 /// A prepared corpus with these bytes, whatever it was prepared from; None if there is none that is good.
-pub(super) fn find(expected: &Identity, cache: &Path) -> Option<(Identity, Mmap)> {
+pub(super) fn find(sha256: &str, cache: &Path) -> Option<(Identity, Mmap)> {
     let is_it = |folder: &PathBuf| {
         let json = fs::read(folder.join("corpus.json")).ok();
         let identity: Option<Identity> = json.and_then(|json| serde_json::from_slice(&json).ok());
-        identity.is_some_and(|identity| identity.sha256 == expected.sha256)
+        identity.is_some_and(|identity| identity.sha256 == sha256)
     };
     fs::read_dir(cache).ok()?.flatten().map(|entry| entry.path()).filter(is_it).find_map(|folder| map(&folder).ok())
 }
 
 fn prepare(source: &Source, folder: &Path) -> Result<()> {
-    let beside = folder.with_extension(format!("partial-{}", std::process::id()));
+    let beside = disk::hidden(folder, &format!("partial-{}", std::process::id()));
     fs::create_dir_all(&beside).at("create", &beside)?;
     let made = fill(source, &beside).and_then(|()| match fs::rename(&beside, folder) {
         // Another process prepared the same corpus meanwhile.
@@ -99,7 +101,7 @@ fn map(folder: &Path) -> Result<(Identity, Mmap)> {
     // SAFETY: the file is private to the cache, is never written after it was renamed into place, and its length and
     // hash have just been or are about to be checked. Whoever changes it under a running program gets other bytes.
     let map = unsafe { Mmap::map(&file) }.at("map", &path)?;
-    if hash::of(&map) != identity.sha256 {
+    if hash::of(&map) != identity.sha256 || vocabulary(&map) != identity.vocabulary {
         return Err(Error::corpus(&path, format!("its bytes are not those that were prepared: {advice}")));
     }
     Ok((identity, map))

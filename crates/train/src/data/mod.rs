@@ -15,6 +15,7 @@ pub use source::Source;
 
 use crate::error::{Error, Result};
 use crate::hash;
+use crate::memory;
 use crate::run::Run;
 use crate::windows::Window;
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,8 @@ impl Corpus {
     pub fn open(source: &Source, cache: &Path) -> Result<Corpus> {
         let (identity, bytes) = match source {
             Source::Tales { seed, bytes } => {
+                // The text and, for its code length, every choice.
+                memory::check((*bytes as u64).saturating_mul(6))?;
                 let tales = Tales::generate(*seed, *bytes);
                 let identity = Identity {
                     name: "tales".into(),
@@ -116,15 +119,20 @@ impl Corpus {
         Ok(Corpus { identity, bytes, tokens })
     }
 
+    /// A corpus with this hash, if one was prepared, whatever from.
+    pub fn prepared(sha256: &str, cache: &Path) -> Option<Corpus> {
+        let (identity, map) = cache::find(sha256, cache)?;
+        let tokens = identity.tokens().map(Option::unwrap_or_default);
+        Some(Corpus { identity, bytes: Bytes::Mapped(map), tokens })
+    }
+
     /// Opens the corpus of a run: from the cache if it was prepared there, else from where it came from.
     pub fn of_run(run: &Run, cache: &Path) -> Result<Corpus> {
-        let expected = run.corpus();
-        if let Some((identity, map)) = cache::find(expected, cache) {
-            let tokens = identity.tokens().map(Option::unwrap_or_default);
-            return Ok(Corpus { identity, bytes: Bytes::Mapped(map), tokens });
-        }
-        let corpus = Corpus::open(&run.config().source()?, cache)?;
-        corpus.check_same(expected)?;
+        let corpus = match Corpus::prepared(&run.corpus().sha256, cache) {
+            Some(corpus) => corpus,
+            None => Corpus::open(&run.config().source()?, cache)?,
+        };
+        corpus.check_same(run.corpus())?;
         Ok(corpus)
     }
 
@@ -169,7 +177,8 @@ impl Corpus {
 
     /// Says what is wrong if this is not the corpus a run was started on.
     pub fn check_same(&self, expected: &Identity) -> Result<()> {
-        if self.identity.sha256 == expected.sha256 && self.identity.bytes == expected.bytes {
+        let same = (&self.identity.sha256, &self.identity.vocabulary) == (&expected.sha256, &expected.vocabulary);
+        if same && self.identity.bytes == expected.bytes {
             return Ok(());
         }
         Err(Error::corpus(

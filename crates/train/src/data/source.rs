@@ -50,6 +50,11 @@ impl Source {
     /// Understands what a user named: `tales`, `enwik8`, `codeparrot`, or a file or folder. `path` says where a named
     /// corpus lies; `bytes` cuts it, 0 for its usual length.
     pub fn find(corpus: &str, path: &str, bytes: usize) -> Result<Source> {
+        if !path.is_empty() && !matches!(corpus, "enwik8" | "codeparrot") {
+            let allowed =
+                format!("only enwik8 and codeparrot lie somewhere, and the corpus is {corpus}: add --data enwik8");
+            return Err(Error::setting("data.path", format!("{path:?}"), allowed));
+        }
         let path = (!path.is_empty()).then(|| PathBuf::from(path));
         match corpus {
             "tales" => Ok(Source::Tales { seed: tales::SEED, bytes: if bytes == 0 { tales::BYTES } else { bytes } }),
@@ -70,6 +75,11 @@ impl Source {
         }
     }
 
+    /// True for the corpora that have names.
+    pub fn is_name(corpus: &str) -> bool {
+        matches!(corpus, "tales" | "enwik8" | "codeparrot")
+    }
+
     /// A file or folder by its path; CodeParrot's shards and a file named enwik8 are recognised.
     fn at(path: &Path, bytes: usize) -> Result<Source> {
         let metadata = std::fs::metadata(path).map_err(|error| {
@@ -77,6 +87,9 @@ impl Source {
         })?;
         if let Ok(shards) = codeparrot::shards(path) {
             return Ok(Source::Codeparrot { shards, bytes });
+        }
+        if !metadata.is_dir() && !metadata.is_file() {
+            return Err(Error::corpus(path, "it is neither a file nor a folder: save what it gives to a file first"));
         }
         if !metadata.is_dir() {
             let stem = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().split('.').next();

@@ -184,6 +184,10 @@ impl Disk for Faulty {
         self.run(|| System.rename(from, to))
     }
 
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.run(|| System.remove_file(path))
+    }
+
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
         if self.fails() {
             // One file is gone.
