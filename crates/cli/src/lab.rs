@@ -126,16 +126,13 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     let rate = peak::measure(0.1) * cores as f64 * EXPECTED_UTILISATION;
     let mut table = Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "hours each"]);
     for run in plan.runs.iter().filter(|run| run.seed == 0) {
-        let same = |other: &&Planned| {
-            (&other.table, &other.arm, &other.corpus, other.budget) == (&run.table, &run.arm, &run.corpus, run.budget)
-        };
         table.row([
             run.arm.clone(),
             run.table.clone(),
             run.corpus.clone(),
             width(&run.config.model),
             thousands(run.parameters),
-            plan.runs.iter().filter(same).count().to_string(),
+            plan.runs.iter().filter(|other| other.cell() == run.cell()).count().to_string(),
             format!("{:.2}", run.flops / rate / 3600.0),
         ]);
     }

@@ -95,6 +95,13 @@ pub struct Planned {
     pub config: Config,
 }
 
+impl Planned {
+    /// What runs of one arm share: all but the seed.
+    pub fn cell(&self) -> (&str, &str, &str, usize) {
+        (&self.table, &self.arm, &self.corpus, self.budget)
+    }
+}
+
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -301,7 +308,7 @@ impl Plan {
             if !folders.insert(&run.folder) {
                 return wrong(format!("{name}: folder {:?} is used twice", run.folder));
             }
-            if !places.insert((&run.table, &run.arm, &run.corpus, run.budget, run.seed)) {
+            if !places.insert((run.cell(), run.seed)) {
                 return wrong(format!("{name}: this seed is used twice in the same arm"));
             }
             if run.config.seed != run.seed {

@@ -141,10 +141,7 @@ impl Results {
             let run = Run::open(&plan.run_folder(planned))?;
             let weights = checkpoint::verify(&checkpoint::folder(run.folder(), summary.steps), run.config())?;
             let finished = Finished { planned: planned.clone(), summary: *summary, weights_sha256: weights };
-            let same = |arm: &&mut Arm| {
-                (&arm.table, &arm.name, &arm.corpus, arm.budget)
-                    == (&planned.table, &planned.arm, &planned.corpus, planned.budget)
-            };
+            let same = |arm: &&mut Arm| (&*arm.table, &*arm.name, &*arm.corpus, arm.budget) == planned.cell();
             match arms.iter_mut().find(same) {
                 Some(arm) => {
                     arm.runs.insert(planned.seed, finished);

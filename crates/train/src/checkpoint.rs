@@ -4,7 +4,7 @@
 //! NumPy and JAX read it as it is), `optimizer.safetensors` with both moments, `state.json`, and `manifest.json` with
 //! the length and sha256 of each, written last. A checkpoint is written beside, synced, then renamed.
 
-use crate::config::Config;
+use crate::config::{BadSteps, Checkpoints, Config, Length, Policy};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
 use crate::hash;
@@ -44,12 +44,12 @@ pub fn fingerprint(config: &Config) -> String {
     // How long to train, what is kept and where the corpus lies may change when a run is resumed; what it computes may
     // not.
     let mut config = config.clone();
-    config.length = crate::config::Length::Steps(0);
+    config.length = Length::Steps(0);
     config.data.corpus.clear();
     config.data.path.clear();
     (config.validation.patience, config.validation.test) = (0, false);
-    config.checkpoints = crate::config::Checkpoints { every: 0, keep: 0 };
-    config.bad_steps = crate::config::BadSteps { policy: crate::config::Policy::Stop, spike: 0.0 };
+    config.checkpoints = Checkpoints { every: 0, keep: 0 };
+    config.bad_steps = BadSteps { policy: Policy::Stop, spike: 0.0 };
     hash::of(config.to_toml().as_bytes())
 }
 

@@ -213,6 +213,23 @@ pub enum Model {
     Transformer(TransformerConfig),
 }
 
+/// Runs an expression with the network of a configuration: the one place that knows which there are.
+macro_rules! with_network {
+    ($config:expr, |$network:ident| $body:expr) => {
+        match (&$config.model, $config.batch.context) {
+            ($crate::config::Model::Kuramoto(model), context) => {
+                let $network = kuramoto_model::Kuramoto::new(model.clone(), context)?;
+                $body
+            }
+            ($crate::config::Model::Transformer(model), context) => {
+                let $network = kuramoto_model::Transformer::new(model.clone(), context)?;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_network;
+
 /// The name of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

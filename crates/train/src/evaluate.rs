@@ -1,11 +1,11 @@
 //! Bits per byte of a stretch of a corpus.
 
-use crate::config::Model;
+use crate::config::with_network;
 use crate::data::{Corpus, Split};
 use crate::error::Result;
 use crate::run::{Run, Which};
 use crate::windows::{self, Window};
-use kuramoto_model::{Batch, Engine, Kuramoto, Network, Transformer};
+use kuramoto_model::{Batch, Engine, Network};
 
 /// Sequences that are evaluated at a time; the sums do not depend on it.
 const TOGETHER: usize = 64;
@@ -48,15 +48,7 @@ pub struct Evaluation {
 /// Exact bits per byte of a whole split under a checkpoint of a run.
 pub fn evaluate(run: &Run, which: Which, corpus: &Corpus, split: Split, threads: usize) -> Result<Evaluation> {
     corpus.check_same(run.corpus())?;
-    let context = run.config().batch.context;
-    match &run.config().model {
-        Model::Kuramoto(config) => {
-            whole_split(Kuramoto::new(config.clone(), context)?, run, which, corpus, split, threads)
-        }
-        Model::Transformer(config) => {
-            whole_split(Transformer::new(config.clone(), context)?, run, which, corpus, split, threads)
-        }
-    }
+    with_network!(run.config(), |network| whole_split(network, run, which, corpus, split, threads))
 }
 
 fn whole_split<N: Network<f32>>(
@@ -69,7 +61,7 @@ fn whole_split<N: Network<f32>>(
 ) -> Result<Evaluation> {
     let loaded = run.load(which, network.layout())?;
     let windows = windows::all(corpus.split(split), network.context());
-    // Lanes hold gradients, of which there are none here.
+    // As few lanes as will do: they hold gradients, which nobody asks for here.
     let mut engine = Engine::new(network, TOGETHER, threads, threads)?;
     engine.parameters_mut().copy_from_slice(&loaded.parameters);
     Ok(Evaluation {

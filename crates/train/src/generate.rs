@@ -1,10 +1,10 @@
 //! Writing on from a prompt, byte by byte.
 
-use crate::config::Model;
+use crate::config::with_network;
 use crate::data::Identity;
 use crate::error::{Error, Result};
 use crate::run::{Run, Which};
-use kuramoto_model::{Decoder, Kuramoto, Network, Transformer};
+use kuramoto_model::{Decoder, Network};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -49,26 +49,6 @@ pub fn generate(
     write: &mut dyn FnMut(u8) -> bool,
 ) -> Result<()> {
     sampling.check()?;
-    let context = run.config().batch.context;
-    match &run.config().model {
-        Model::Kuramoto(config) => {
-            write_on(&Kuramoto::new(config.clone(), context)?, run, which, prompt, bytes, sampling, write)
-        }
-        Model::Transformer(config) => {
-            write_on(&Transformer::new(config.clone(), context)?, run, which, prompt, bytes, sampling, write)
-        }
-    }
-}
-
-fn write_on<N: Network<f32>>(
-    network: &N,
-    run: &Run,
-    which: Which,
-    prompt: &[u8],
-    bytes: usize,
-    sampling: &Sampling,
-    write: &mut dyn FnMut(u8) -> bool,
-) -> Result<()> {
     let known = run.corpus().tokens();
     let mut history = Vec::with_capacity(prompt.len());
     for (at, &byte) in prompt.iter().enumerate() {
@@ -85,15 +65,30 @@ fn write_on<N: Network<f32>>(
     if history.is_empty() {
         return Err(Error::setting("prompt", "\"\"", "give at least one byte to go on from"));
     }
-    let parameters = run.load(which, network.layout())?.parameters;
-    let mut decoder = network.decoder(&parameters);
+    let mut write_token = |token: u8| write(run.corpus().vocabulary[usize::from(token)]);
+    with_network!(run.config(), |network| {
+        let parameters = run.load(which, network.layout())?.parameters;
+        let context = run.config().batch.context;
+        write_on(&mut network.decoder(&parameters), context, history, bytes, sampling, &mut write_token)
+    })
+}
+
+/// Writes `count` tokens after `history`, of which there is at least one.
+fn write_on(
+    decoder: &mut impl Decoder<f32>,
+    context: usize,
+    mut history: Vec<u8>,
+    count: usize,
+    sampling: &Sampling,
+    write: &mut dyn FnMut(u8) -> bool,
+) -> Result<()> {
     // Of a prompt that fills the context, the last half, so that there is room to write.
-    let half = network.context().div_ceil(2);
-    let mut next = if history.len() < network.context() { 0 } else { history.len() - half };
+    let half = context.div_ceil(2);
+    let mut next = if history.len() < context { 0 } else { history.len() - half };
     let mut random = ChaCha8Rng::seed_from_u64(sampling.seed);
-    let mut nucleus = Vec::with_capacity(network.vocab());
-    for _ in 0..bytes {
-        if decoder.len() == network.context() {
+    let mut nucleus = Vec::new();
+    for _ in 0..count {
+        if decoder.len() == context {
             decoder.clear();
             next = history.len() - half;
         }
@@ -107,7 +102,7 @@ fn write_on<N: Network<f32>>(
         }
         let token = drawn.expect("at least the last byte was new to the decoder");
         history.push(token);
-        if !write(run.corpus().vocabulary[usize::from(token)]) {
+        if !write(token) {
             break;
         }
     }

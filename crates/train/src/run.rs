@@ -111,13 +111,13 @@ pub struct Found {
 impl Run {
     /// Makes a new run folder; one that is there and holds anything is refused.
     pub fn create(disk: &dyn Disk, folder: &Path, config: &Config, corpus: &Identity) -> Result<Run> {
-        if holds_anything(folder) {
+        let identity = serde_json::to_vec_pretty(corpus).expect("an identity is plain data");
+        if holds_anything(folder, &identity) {
             let advice = if folder.join("config.toml").exists() { "resume it with --resume, or " } else { "" };
             return Err(Error::run(folder, format!("the folder is not empty: {advice}choose another with --out")));
         }
         let checkpoints = folder.join("checkpoints");
         disk.create_folder(&checkpoints).at("create", &checkpoints)?;
-        let identity = serde_json::to_vec_pretty(corpus).expect("an identity is plain data");
         disk::replace(disk, &folder.join("corpus.json"), &identity)?;
         // Last: a folder with a configuration is a run.
         disk::replace(disk, &folder.join("config.toml"), config.to_toml().as_bytes())?;
@@ -184,7 +184,7 @@ impl Run {
         disk::replace(disk, &path, text.as_bytes())
     }
 
-    /// Says where the corpus lies now; nothing is saved.
+    /// Says where the corpus lies now; kept once training starts.
     pub fn set_data_path(&mut self, path: &str) {
         // A corpus without a name is its own path.
         let place = match Source::is_name(&self.config.data.corpus) {
@@ -352,13 +352,13 @@ pub fn claim_name(folder: &Path, name: &str) -> Result<PathBuf> {
     unreachable!("numbers do not end")
 }
 
-/// True if a folder holds more than what a process leaves that died while it made a run.
-fn holds_anything(folder: &Path) -> bool {
+/// True if a folder holds more than what a process leaves that died while it made this very run.
+fn holds_anything(folder: &Path, identity: &[u8]) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
-    entries.flatten().any(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let empty = || fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.next().is_none());
-        !(name == "corpus.json" || name.ends_with(".partial") || (name == "checkpoints" && empty()))
+    entries.flatten().any(|entry| match entry.file_name().to_str() {
+        Some("checkpoints") => fs::read_dir(entry.path()).map_or(true, |mut inside| inside.next().is_some()),
+        Some("corpus.json") => fs::read(entry.path()).map_or(true, |found| found != identity),
+        Some(".corpus.json.partial" | ".config.toml.partial") => false,
+        _ => true,
     })
 }

@@ -5,7 +5,7 @@
 //! that was not. Whatever happens is told to an [`Observer`]; nothing is printed here.
 
 use crate::checkpoint::{self, Snapshot};
-use crate::config::{Config, Decay, Model, Policy};
+use crate::config::{Config, Decay, Policy, with_network};
 use crate::data::{Corpus, Split};
 use crate::disk::Disk;
 use crate::error::{At, Error, Result};
@@ -16,7 +16,7 @@ use crate::recorder::Recorder;
 use crate::run::{Ended, Run, Summary, Which};
 use crate::state::State;
 use crate::windows::{self, Sampler, Window};
-use kuramoto_model::{Batch, Engine, Kuramoto, Network, Tensor, Transformer, Update};
+use kuramoto_model::{Batch, Engine, Network, Tensor, Update};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -86,29 +86,17 @@ pub struct Setting<'a> {
 /// Trains a run from where it is to its end, or until it is asked to stop.
 pub fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<Summary> {
     corpus.check_same(run.corpus())?;
-    let context = run.config().batch.context;
-    match &run.config().model {
-        Model::Kuramoto(config) => {
-            Trainer::new(Kuramoto::new(config.clone(), context)?, run, corpus, setting, observer)?.train()
-        }
-        Model::Transformer(config) => {
-            Trainer::new(Transformer::new(config.clone(), context)?, run, corpus, setting, observer)?.train()
-        }
-    }
+    with_network!(run.config(), |network| Trainer::new(network, run, corpus, setting, observer)?.train())
 }
 
 /// Says so if training will not fit in memory, before a run folder is made.
 pub fn check_memory(config: &Config, threads: usize) -> Result<()> {
-    let (lanes, context) = (config.batch.lanes, config.batch.context);
-    let planned = match &config.model {
-        Model::Kuramoto(model) => {
-            Engine::<f32, _>::planned_bytes(&Kuramoto::new(model.clone(), context)?, lanes, threads)
-        }
-        Model::Transformer(model) => {
-            Engine::<f32, _>::planned_bytes(&Transformer::new(model.clone(), context)?, lanes, threads)
-        }
-    };
+    let planned = with_network!(config, |network| planned_bytes(&network, config, threads));
     memory::check(planned as u64)
+}
+
+fn planned_bytes<N: Network<f32>>(network: &N, config: &Config, threads: usize) -> usize {
+    Engine::planned_bytes(network, config.batch.lanes, threads)
 }
 
 /// Consecutive bad steps after which skipping gives up.
@@ -148,7 +136,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             return Err(Error::corpus(&corpus.identity().name, "its validation split has fewer than two bytes"));
         }
         let steps = config.steps(&sampler);
-        let planned = Engine::<f32, N>::planned_bytes(&network, batch.lanes, setting.threads);
+        let planned = planned_bytes(&network, config, setting.threads);
         memory::check(planned as u64)?;
         let mut engine = Engine::new(network, batch.windows(), batch.lanes, setting.threads)?;
 

@@ -174,6 +174,23 @@ fn a_changed_vocabulary_is_refused() {
     assert!(Run::open(&run).unwrap_err().to_string().contains("vocabulary"));
 }
 
+/// What a process left that died while it made the run is taken up; a file of the user's never is.
+#[test]
+fn only_remnants_of_the_same_run_are_taken_up() {
+    let (config, corpus) = tiny("");
+    for (name, text, taken) in [
+        (".config.toml.partial", "half", true),
+        ("corpus.json", "{\"mine\": 1}", false),
+        ("notes.partial", "mine", false),
+    ] {
+        let folder = folder();
+        fs::create_dir(folder.path().join("checkpoints")).unwrap();
+        fs::write(folder.path().join(name), text).unwrap();
+        assert_eq!(Run::create(&System, folder.path(), &config, corpus.identity()).is_ok(), taken, "{name}");
+        assert!(taken || fs::read_to_string(folder.path().join(name)).unwrap() == text);
+    }
+}
+
 #[test]
 fn weights_are_plain_safetensors_with_the_documented_names() {
     let (_keep, run) = trained();
