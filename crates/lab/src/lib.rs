@@ -1,9 +1,10 @@
 //! Experiments: plans of runs, their runner, and what they came to next to the paper.
 //!
 //! A [`Plan`] is a folder with a `plan.json` that lists every run completely: its configuration, seed and folder.
-//! [`runner`] runs what is missing, any number of processes side by side; [`results`] gathers what is finished, with
+//! [`runner`] runs what is missing, any number of processes side by side, [`submit`] on a cluster; [`results`] gathers what is finished, with
 //! [`statistics`] of paired seeds, and [`report`] writes it down next to [`paper`]'s numbers.
 
+mod arms;
 pub mod error;
 pub mod paper;
 pub mod plan;
@@ -12,6 +13,7 @@ pub mod results;
 pub mod runner;
 pub mod scale;
 pub mod statistics;
+pub mod submit;
 
 pub use error::{Error, Result};
 pub use plan::{Plan, Planned};

@@ -4,9 +4,9 @@
 //! nothing else. Seeds are paired: seed s gives every arm the same batches, because a run's batches depend on its
 //! seed, corpus and batch shape only.
 
+use crate::arms::{Arm, arms};
 use crate::error::{Error, Result};
 use crate::scale::Scale;
-use kuramoto_model::ablation::ABLATIONS;
 use kuramoto_train::config::Model;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::{Config, Corpus, Identity, Layer, Split};
@@ -118,88 +118,6 @@ pub struct Plan {
     folder: PathBuf,
 }
 
-/// An arm before it has a corpus, a budget and a seed.
-struct Arm {
-    table: &'static str,
-    name: String,
-    kind: &'static str,
-    protocol: Protocol,
-    ablation: Option<&'static str>,
-    heads: Option<usize>,
-    layers: Option<usize>,
-}
-
-impl Arm {
-    fn new(table: &'static str, name: impl Into<String>, kind: &'static str, protocol: Protocol) -> Arm {
-        Arm { table, name: name.into(), kind, protocol, ablation: None, heads: None, layers: None }
-    }
-
-    /// Its configuration on a corpus.
-    fn config(&self, request: &Request, corpus: &str, budget: usize, seed: u64) -> Result<Config> {
-        let text = |key: &str, value: &str| Layer::text("the plan", key, value);
-        let set = |key: &str, value: String| Layer::set("the plan", key, &value);
-        let mut layers = vec![
-            text("preset", "1m"),
-            text("protocol", self.protocol.name()),
-            text("model.kind", self.kind),
-            text("data.corpus", corpus),
-            text("data.path", &request.data_path),
-            set("budget", budget.to_string()),
-            set("seed", seed.to_string()),
-            request.scale.layer(),
-        ];
-        layers.extend(self.heads.map(|heads| set("model.heads", heads.to_string())));
-        layers.extend(self.layers.map(|layers| set("model.layers", layers.to_string())));
-        layers.extend(request.layers.iter().cloned());
-        let mut config = Config::layered(&layers)?;
-        config.ablate(&self.ablation.map(String::from).into_iter().collect::<Vec<_>>())?;
-        Ok(config)
-    }
-}
-
-fn arms(request: &Request) -> Vec<Arm> {
-    let own = request.protocol.unwrap_or(match request.scale {
-        Scale::Paper => Protocol::Paper,
-        Scale::Smoke | Scale::Study => Protocol::Tuned,
-    });
-    let compare = || {
-        let protocols = match (request.protocol, request.scale) {
-            (Some(protocol), _) => vec![protocol],
-            (None, Scale::Paper) => vec![Protocol::Paper],
-            (None, _) => vec![Protocol::Tuned, Protocol::Paper],
-        };
-        let models = ["kuramoto", "transformer"];
-        let arm = move |protocol: Protocol, kind: &'static str| {
-            Arm::new("compare", format!("{kind}-{}", protocol.name()), kind, protocol)
-        };
-        protocols.into_iter().flat_map(move |protocol| models.map(|kind| arm(protocol, kind))).collect::<Vec<_>>()
-    };
-    let ablations = || {
-        let reference = Arm::new("ablations", "reference", "kuramoto", own);
-        let rows = ABLATIONS
-            .iter()
-            .map(|row| Arm { ablation: Some(row.name), ..Arm::new("ablations", row.name, "kuramoto", own) });
-        [reference].into_iter().chain(rows).collect::<Vec<_>>()
-    };
-    let grid = || {
-        let cells = ["kuramoto", "transformer"]
-            .into_iter()
-            .flat_map(|kind| (2..=6).flat_map(move |heads| (2..=6).map(move |layers| (kind, heads, layers))));
-        let arm = |(kind, heads, layers): (&'static str, usize, usize)| Arm {
-            heads: Some(heads),
-            layers: Some(layers),
-            ..Arm::new("grid", format!("{kind}-h{heads}-l{layers}"), kind, own)
-        };
-        cells.map(arm).collect::<Vec<_>>()
-    };
-    match request.experiment {
-        Experiment::Compare => compare(),
-        Experiment::Ablations => ablations(),
-        Experiment::Grid => grid(),
-        Experiment::Paper => [compare(), ablations(), grid()].into_iter().flatten().collect(),
-    }
-}
-
 impl Plan {
     /// Makes a plan and writes it to a new folder. Corpora are opened, because their vocabulary decides widths.
     pub fn create(request: &Request, folder: &Path, cache: &Path) -> Result<Plan> {
@@ -221,7 +139,7 @@ impl Plan {
             // Seed by seed, so that a plan that is stopped early has compared all arms.
             for seed in 0..seeds {
                 for arm in arms(request) {
-                    for budget in budgets_of(&arm, budgets) {
+                    for budget in arm.budgets(budgets) {
                         let mut config = arm.config(request, corpus, budget, seed)?;
                         let identity = match &mut identity {
                             Some(identity) => identity,
@@ -326,16 +244,11 @@ impl Plan {
     }
 }
 
-/// Ablations and the grid are of one size, the smallest.
-fn budgets_of(arm: &Arm, budgets: &[usize]) -> Vec<usize> {
-    if arm.table == "compare" { budgets.to_vec() } else { budgets.iter().copied().min().into_iter().collect() }
-}
-
 fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: usize, seed: u64) -> Result<Planned> {
     let sampler = config.sampler(corpus)?;
     let steps = config.steps(&sampler);
     let per_token = config.model.training_flops(config.batch.context);
-    // Validations run forward only: a third of a training step's work per byte.
+    // Validation and test run forward only: a third of a training step's work per byte.
     let validations = match config.validation.every {
         0 => steps / sampler.steps_per_epoch(),
         every => steps / every,
@@ -344,8 +257,9 @@ fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: u
         0 => Split::Validation.range(corpus.bytes).len(),
         windows => windows * config.batch.context,
     };
-    let flops =
-        per_token * (steps as f64 * config.batch.tokens() as f64 + (validations as usize * validated) as f64 / 3.0);
+    let tested = if config.validation.test { Split::Test.range(corpus.bytes).len() } else { 0 };
+    let read_forward = (validations as usize * validated + tested) as f64;
+    let flops = per_token * (steps as f64 * config.batch.tokens() as f64 + read_forward / 3.0);
     let size = match budget {
         budget if budget % 1_000_000 == 0 => format!("{}m", budget / 1_000_000),
         budget if budget % 1_000 == 0 => format!("{}k", budget / 1_000),

@@ -10,6 +10,7 @@ use kuramoto_train::run::Ended;
 use kuramoto_train::{Corpus, Observer, Run, Setting, Summary, checkpoint, train};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where a planned run is.
@@ -137,4 +138,42 @@ pub fn run_one(
     }
     let setting = Setting { threads, disk: &System, peak_flops };
     Ok(Outcome::Ran(Box::new(train(&run, &corpus, &setting, observer)?)))
+}
+
+/// Is told how a plan goes, from several threads.
+pub trait Watcher: Sync {
+    /// A worker looks at a run; what this returns watches it.
+    fn begins<'a>(&'a self, run: &'a Planned) -> Box<dyn Observer + 'a>;
+    /// What came of it.
+    fn ended(&self, run: &Planned, outcome: &Result<Outcome>);
+    /// True if no further run is to begin.
+    fn stop(&self) -> bool;
+}
+
+/// How a process works through a plan.
+pub struct Workers {
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Threads of each.
+    pub threads: usize,
+    /// Of one job's threads together, for utilisation.
+    pub peak_flops: Option<f64>,
+}
+
+/// Runs what is missing of `chosen`. A run that fails stops no other: they do not depend on each other.
+pub fn run_all(plan: &Plan, chosen: &[&Planned], corpora: &Corpora, workers: &Workers, watcher: &dyn Watcher) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(run) = chosen.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !watcher.stop()) {
+            let mut observer = watcher.begins(run);
+            let outcome = run_one(plan, run, corpora, workers.threads, workers.peak_flops, &mut *observer);
+            drop(observer);
+            watcher.ended(run, &outcome);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..workers.jobs {
+            scope.spawn(work);
+        }
+    });
 }

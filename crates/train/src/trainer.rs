@@ -91,8 +91,12 @@ pub fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut d
 
 /// Says so if training will not fit in memory, before a run folder is made.
 pub fn check_memory(config: &Config, threads: usize) -> Result<()> {
-    let planned = with_network!(config, |network| planned_bytes(&network, config, threads));
-    memory::check(planned as u64)
+    memory::check(planned_memory(config, threads)? as u64)
+}
+
+/// Bytes of memory that training will hold, besides the corpus.
+pub fn planned_memory(config: &Config, threads: usize) -> Result<usize> {
+    Ok(with_network!(config, |network| planned_bytes(&network, config, threads)))
 }
 
 fn planned_bytes<N: Network<f32>>(network: &N, config: &Config, threads: usize) -> usize {

@@ -1,0 +1,165 @@
+//! `kuramoto lab`: plans of runs and their runner.
+
+mod run;
+mod submit;
+
+use crate::progress::duration;
+use crate::table::{Table, thousands};
+use anyhow::Result;
+use clap::{ArgAction, Subcommand};
+use kuramoto_kernels::peak;
+use kuramoto_lab::plan::{Experiment, Plan, Request, width};
+use kuramoto_lab::results::Results;
+use kuramoto_lab::runner::{Status, status};
+use kuramoto_lab::scale::Scale;
+use kuramoto_train::Layer;
+use kuramoto_train::data::default_cache;
+use kuramoto_train::presets::Protocol;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write a list of runs and what they will cost
+    Plan(PlanArguments),
+    /// Run what a plan still lacks; stop and start it as you like
+    Run(run::Arguments),
+    /// Hand a plan to a cluster as a job array
+    Submit(submit::Arguments),
+    /// Show where the runs of a plan are
+    Status(FolderArguments),
+    /// Write tables and statistics of the finished runs next to the paper's numbers
+    Report(FolderArguments),
+}
+
+#[derive(clap::Args)]
+struct PlanArguments {
+    /// compare, ablations, grid or paper (all of them)
+    experiment: String,
+    /// smoke (a minute), study (hours) or paper (weeks)
+    #[arg(long, default_value = "study")]
+    scale: String,
+    /// New folder of the plan
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+    /// Corpora, separated by commas [default: tales at smoke, else enwik8]
+    #[arg(long = "corpus", value_name = "CORPUS", value_delimiter = ',')]
+    corpora: Vec<String>,
+    /// Where a named corpus lies
+    #[arg(long, value_name = "PATH", default_value = "")]
+    data_path: String,
+    /// Seeds of every arm [default: 2 at smoke, 3 at study, 5 at paper]
+    #[arg(long)]
+    seeds: Option<u64>,
+    /// Parameter budgets, separated by commas [default: 6k at smoke, 120k at study, 1M and 5M at paper]
+    #[arg(long = "budget", value_name = "BUDGET", value_delimiter = ',')]
+    budgets: Vec<String>,
+    /// Recipe: tuned or paper [default: both to compare; otherwise tuned, at the paper's scale the paper's]
+    #[arg(long)]
+    protocol: Option<String>,
+    /// Any key of config.toml, for every run; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", action = ArgAction::Append)]
+    set: Vec<String>,
+    /// Folder of prepared corpora
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct FolderArguments {
+    /// The plan's folder
+    plan: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.command {
+        Command::Plan(arguments) => make(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Run(arguments) => run::run(arguments),
+        Command::Submit(arguments) => submit::run(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Status(arguments) => show(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Report(arguments) => report(arguments).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Share of the multiply-add peak that an estimate counts on; small models reach less than large ones.
+const EXPECTED_UTILISATION: f64 = 0.6;
+
+fn make(arguments: &PlanArguments) -> Result<()> {
+    let layers = arguments.set.iter().map(|pair| Layer::pair("--set", pair));
+    let budgets = arguments.budgets.iter().map(|budget| kuramoto_model::matching::parse_budget(budget));
+    let request = Request {
+        experiment: Experiment::named(&arguments.experiment)?,
+        scale: Scale::named(&arguments.scale)?,
+        corpora: arguments.corpora.clone(),
+        data_path: arguments.data_path.clone(),
+        seeds: arguments.seeds,
+        budgets: budgets.collect::<Result<_, _>>()?,
+        protocol: arguments.protocol.as_deref().map(Protocol::named).transpose()?,
+        layers: layers.collect::<Result<_, _>>()?,
+    };
+    let plan = Plan::create(&request, &arguments.out, &arguments.cache.clone().unwrap_or_else(default_cache))?;
+    let cores = crate::threads(None)?;
+    let rate = peak::measure(0.1) * cores as f64 * EXPECTED_UTILISATION;
+    let mut table = Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "hours each"]);
+    for run in plan.runs.iter().filter(|run| run.seed == 0) {
+        table.row([
+            run.arm.clone(),
+            run.table.clone(),
+            run.corpus.clone(),
+            width(&run.config.model),
+            thousands(run.parameters),
+            plan.runs.iter().filter(|other| other.cell() == run.cell()).count().to_string(),
+            format!("{:.2}", run.flops / rate / 3600.0),
+        ]);
+    }
+    let total = Duration::from_secs_f64(plan.flops() / rate);
+    crate::print(&format!(
+        "{table}\n{} runs, {:.2e} floating-point operations: about {} on the {cores} cores here, at {:.0}% of their peak\n\
+         run them with: kuramoto lab run {}\n",
+        plan.runs.len(),
+        plan.flops(),
+        duration(total),
+        100.0 * EXPECTED_UTILISATION,
+        plan.folder().display(),
+    ))
+}
+
+fn show(arguments: &FolderArguments) -> Result<()> {
+    let plan = Plan::open(&arguments.plan)?;
+    let mut table = Table::new(&["run", "arm", "seed", "parameters", "validation", "status"]);
+    for run in &plan.runs {
+        let (bits, word) = match status(&plan, run) {
+            Ok(Status::Missing) => (None, "missing".into()),
+            Ok(Status::Begun) => (None, "begun".into()),
+            Ok(Status::Training) => (None, "training".into()),
+            Ok(Status::Finished(summary)) => (summary.validation_bits_per_byte, "finished".into()),
+            Err(error) => (None, error.to_string()),
+        };
+        let bits = bits.map_or_else(|| "-".into(), |bits| format!("{bits:.4}"));
+        table.row([
+            run.index.to_string(),
+            run.arm.clone(),
+            run.seed.to_string(),
+            thousands(run.parameters),
+            bits,
+            word,
+        ]);
+    }
+    crate::print(&table.to_string())
+}
+
+fn report(arguments: &FolderArguments) -> Result<()> {
+    let plan = Plan::open(&arguments.plan)?;
+    let results = Results::gather(&plan)?;
+    let written = kuramoto_lab::report::write(&plan, &results)?;
+    let list: Vec<String> = written.iter().map(|path| format!("    {}\n", path.display())).collect();
+    let (done, planned) = results.progress;
+    crate::print(&format!("{done} of {planned} runs are finished; wrote\n{}", list.concat()))
+}

@@ -1,0 +1,180 @@
+//! `kuramoto lab run`: what a plan still lacks, with a bar for every worker and one for the whole.
+
+use crate::progress::duration;
+use crate::signals::Signals;
+use anyhow::{Context, Result};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use kuramoto_kernels::peak;
+use kuramoto_lab::plan::{Plan, Planned};
+use kuramoto_lab::runner::{Corpora, Outcome, Watcher, Workers, run_all};
+use kuramoto_train::data::default_cache;
+use kuramoto_train::run::Ended;
+use kuramoto_train::{Observer, Row, State};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The plan's folder
+    plan: PathBuf,
+    /// Runs at a time, sharing the cores [default: one a core]
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Run this one only, as job arrays do
+    #[arg(long)]
+    index: Option<usize>,
+    /// Threads of all jobs together [default: all cores]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Folder of prepared corpora
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let plan = Plan::open(&arguments.plan)?;
+    let cores = crate::threads(arguments.threads)?;
+    let chosen: Vec<&Planned> = match arguments.index {
+        Some(index) => vec![plan.run(index)?],
+        None => plan.runs.iter().collect(),
+    };
+    let jobs = arguments.jobs.unwrap_or(cores).clamp(1, chosen.len().max(1));
+    let threads = (cores / jobs).max(1);
+    let workers = Workers { jobs, threads, peak_flops: Some(peak::measure(0.05) * threads as f64) };
+    let screen = Screen::new(chosen.iter().map(|run| run.flops).sum())?;
+    let corpora = Corpora::new(&arguments.cache.clone().unwrap_or_else(default_cache));
+    run_all(&plan, &chosen, &corpora, &workers, &screen);
+    screen.close(&plan)
+}
+
+/// Bars count whole things, so operations are counted in thousands of millions.
+const UNIT: f64 = 1e9;
+
+/// The bars, or the lines where there is no terminal.
+struct Screen {
+    bars: MultiProgress,
+    whole: ProgressBar,
+    live: bool,
+    signals: Signals,
+    ran: AtomicUsize,
+    finished: AtomicUsize,
+    taken: AtomicUsize,
+    failed: AtomicUsize,
+}
+
+impl Screen {
+    fn new(flops: f64) -> Result<Screen> {
+        let live = std::io::stderr().is_terminal();
+        let bars = MultiProgress::new();
+        let whole = if live { bars.add(ProgressBar::new((flops / UNIT) as u64)) } else { ProgressBar::hidden() };
+        let style =
+            ProgressStyle::with_template("{bar:24.green} {percent}% of the plan  {elapsed} gone  {eta} left  {msg}");
+        whole.set_style(style.expect("the template is well formed"));
+        let signals = Signals::listen().context("cannot listen to signals")?;
+        let [ran, finished, taken, failed] = [const { AtomicUsize::new(0) }; 4];
+        Ok(Screen { bars, whole, live, signals, ran, finished, taken, failed })
+    }
+
+    fn say(&self, text: &str) {
+        self.bars.suspend(|| crate::note(text));
+    }
+
+    /// Says how it went.
+    fn close(&self, plan: &Plan) -> Result<ExitCode> {
+        self.whole.finish_and_clear();
+        let folder = plan.folder().display();
+        if self.signals.came() {
+            crate::print(&format!("stopped; everything is saved. Go on with: kuramoto lab run {folder}\n"))?;
+            return Ok(ExitCode::from(self.signals.exit_code()));
+        }
+        let [ran, finished, taken, failed] =
+            [&self.ran, &self.finished, &self.taken, &self.failed].map(|count| count.load(Ordering::Relaxed));
+        crate::print(&format!(
+            "{ran} runs done, {finished} were done before, {taken} are in other hands, {failed} failed\n\
+             their report: kuramoto lab report {folder}\n"
+        ))?;
+        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+fn name(run: &Planned) -> String {
+    format!("{} seed {}", run.arm, run.seed)
+}
+
+impl Watcher for Screen {
+    fn begins<'a>(&'a self, run: &'a Planned) -> Box<dyn Observer + 'a> {
+        let bar = if self.live { self.bars.add(ProgressBar::new(1)) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {wide_msg}");
+        bar.set_style(style.expect("the template is well formed"));
+        let per_step = run.config.model.training_flops(run.config.batch.context) * run.config.batch.tokens() as f64;
+        Box::new(Worker { screen: self, bar, name: name(run), units_per_step: per_step / UNIT })
+    }
+
+    fn ended(&self, run: &Planned, outcome: &kuramoto_lab::Result<Outcome>) {
+        let count = |number: &AtomicUsize| {
+            number.fetch_add(1, Ordering::Relaxed);
+        };
+        let name = name(run);
+        match outcome {
+            Err(error) => {
+                count(&self.failed);
+                self.say(&format!("run {}: {name}: failed: {error}", run.index));
+            }
+            Ok(Outcome::Ran(summary)) if summary.ended == Ended::Interrupted => {}
+            Ok(Outcome::Ran(summary)) => {
+                count(&self.ran);
+                let bits = summary.validation_bits_per_byte.unwrap_or(f64::NAN);
+                let time = duration(std::time::Duration::from_secs_f64(summary.seconds));
+                self.say(&format!("run {}: {name}: {bits:.4} bits per byte in {time}", run.index));
+            }
+            Ok(Outcome::WasFinished(_)) => {
+                count(&self.finished);
+                self.whole.inc((run.flops / UNIT) as u64);
+            }
+            Ok(Outcome::Taken) => count(&self.taken),
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.signals.came()
+    }
+}
+
+/// One worker's bar.
+struct Worker<'a> {
+    screen: &'a Screen,
+    bar: ProgressBar,
+    name: String,
+    units_per_step: f64,
+}
+
+impl Observer for Worker<'_> {
+    fn plan(&mut self, plan: &kuramoto_train::Plan) {
+        self.bar.set_length(plan.steps);
+        self.bar.set_position(plan.done);
+        self.screen.whole.inc((self.units_per_step * plan.done as f64) as u64);
+    }
+
+    fn step(&mut self, row: &Row, state: &State) {
+        let best = state.best.map_or_else(|| "-".into(), |best| format!("{:.3}", best.bits_per_byte));
+        self.bar.set_message(format!("{}  train {:.3}  best {best}", self.name, row.train_bits_per_byte));
+        self.bar.set_position(row.step);
+        self.screen.whole.inc(self.units_per_step.round() as u64);
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.screen.say(&format!("warning: {}: {text}", self.name));
+    }
+
+    fn stop(&mut self) -> bool {
+        self.screen.signals.came()
+    }
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

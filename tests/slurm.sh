@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# A plan through a real Slurm of one node: submitted as an array, one task stopped half way and queued again, all
+# finished in the end. Installs Debian's slurm-wlm where that is possible, and says so where it is not. Slurm's own
+# files live in a temporary folder, on ports of their own; nothing of a Slurm that is already here is touched.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+skip() { echo "skipped: $1"; exit 0; }
+has_all() { command -v sbatch slurmctld slurmd munged >/dev/null; }
+
+[ "$(id -u)" -eq 0 ] || skip "slurmd needs to be root to start tasks"
+if ! PATH="$PATH:/usr/sbin" has_all; then
+    command -v apt-get >/dev/null || skip "there is no Slurm here and no apt-get to install it"
+    { apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge; } >/dev/null 2>&1 ||
+        skip "slurm-wlm cannot be installed"
+fi
+export PATH="$PATH:/usr/sbin"
+
+cargo build --release --quiet
+program=$PWD/target/release/kuramoto
+folder=$(mktemp -d)
+tidy() {
+    kill $(cat "$folder"/*.pid 2>/dev/null) 2>/dev/null || true
+    # They save their state as they leave.
+    for _ in $(seq 50); do rm -rf "$folder" 2>/dev/null && break || sleep 0.2; done
+}
+trap tidy EXIT
+
+# munge proves to each part of Slurm who the other is.
+head -c 1024 /dev/urandom >"$folder/munge.key"
+chmod 400 "$folder/munge.key"
+chmod 755 "$folder"
+munged --key-file="$folder/munge.key" --socket="$folder/munge.socket" --pid-file="$folder/munged.pid" \
+    --log-file="$folder/munged.log" --seed-file="$folder/munge.seed" --force
+
+host=$(hostname -s)
+cat >"$folder/slurm.conf" <<CONF
+ClusterName=one
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$folder/munge.socket
+CredType=cred/munge
+SlurmctldPort=36817
+SlurmdPort=36818
+StateSaveLocation=$folder/state
+SlurmdSpoolDir=$folder/spool
+SlurmctldPidFile=$folder/slurmctld.pid
+SlurmdPidFile=$folder/slurmd.pid
+SlurmctldLogFile=$folder/slurmctld.log
+SlurmdLogFile=$folder/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+ReturnToService=2
+SchedulerParameters=sched_interval=2
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=1000 State=UNKNOWN
+PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
+CONF
+mkdir "$folder/state" "$folder/spool"
+export SLURM_CONF="$folder/slurm.conf"
+slurmctld
+slurmd -N "$host" 2>/dev/null || slurmd
+for _ in $(seq 30); do
+    sinfo --noheader --format=%T 2>/dev/null | grep --quiet idle && break
+    sleep 1
+done
+sinfo | grep --quiet idle || {
+    tail "$folder"/slurm*.log
+    skip "Slurm does not come up here"
+}
+
+# Two runs of a few seconds, one core each.
+plan=$folder/plan
+"$program" lab plan compare --scale smoke --seeds 1 --protocol tuned --set length.steps=1500 --set validation.every=500 \
+    --out "$plan" >/dev/null
+"$program" lab submit "$plan" --slurm --cpus 1 --throttle 2 --memory 200 --time 10
+job=$(squeue --noheader --format=%A | sort -n | head -1)
+
+echo "stopping task 0 half way, as Slurm does before a time limit"
+for _ in $(seq 60); do
+    [ "$(wc -l 2>/dev/null <"$plan"/runs/compare-kuramoto-*/metrics.jsonl || echo 0)" -gt 100 ] && break
+    sleep 0.2
+done
+scancel --signal=TERM --batch "${job}_0"
+sleep 3
+rows=$(wc -l <"$(echo "$plan"/runs/compare-kuramoto-*)/metrics.jsonl")
+[ "$rows" -lt 1500 ] || { echo "task 0 was finished before it could be stopped"; exit 1; }
+grep --quiet "stopped; everything is saved" "$plan/logs/0.log"
+
+for _ in $(seq 300); do
+    # Slurm holds back what was queued again for two minutes; this does not.
+    scontrol update JobId="${job}_0" StartTime=now 2>/dev/null || true
+    [ -z "$(squeue --noheader)" ] && break
+    sleep 1
+done
+cat "$plan"/logs/*.log
+"$program" lab status "$plan"
+[ "$("$program" lab status "$plan" | grep --count finished)" -eq 2 ] || { squeue; tail "$folder"/slurm*.log; exit 1; }
+"$program" lab submit "$plan" --slurm | grep "nothing to submit"
+echo "a plan went through Slurm; task 0 was stopped after $rows steps and went on"
