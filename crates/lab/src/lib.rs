@@ -1,10 +1,11 @@
 //! Experiments: plans of runs, their runner, and what they came to next to the paper.
 //!
 //! A [`Plan`] is a folder with a `plan.json` that lists every run completely: its configuration, seed and folder.
-//! [`runner`] runs what is missing, any number of processes side by side, [`submit`] on a cluster; [`results`] gathers what is finished, with
-//! [`statistics`] of paired seeds, and [`report`] writes it down next to [`paper`]'s numbers.
+//! [`runner`] runs what is missing, any number of processes side by side, [`submit`] on a cluster; [`results`] gathers
+//! what is finished, [`claims`] asks it with [`statistics`] of paired seeds, and [`report`] writes it down next to [`paper`]'s numbers.
 
 mod arms;
+pub mod claims;
 pub mod error;
 pub mod paper;
 pub mod plan;

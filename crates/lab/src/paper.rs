@@ -42,6 +42,12 @@ pub fn gridded(model: &str, heads: usize, layers: usize) -> Option<Cell> {
     cell(&cells.iter().find(|cell| cell["heads"] == heads && cell["layers"] == layers)?["val"])
 }
 
+/// Bytes a second and peak gigabytes of a model's training on the paper's GPU.
+pub fn computed(corpus: &str, size: &str, model: &str) -> Option<(f64, f64)> {
+    let entry = &RESULTS["compute"][corpus][size][model];
+    Some((entry["tokens_per_s"].as_f64()?, entry["peak_gb"].as_f64()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,7 +58,8 @@ mod tests {
             for (size, model) in [("1m", "kuramoto"), ("1m", "transformer"), ("5m", "kuramoto"), ("5m", "transformer")]
             {
                 assert!(compared(corpus, size, model, "val").is_some_and(|cell| cell.median.is_some()));
-                assert!(compared(corpus, size, model, "test").is_some());
+                assert!(compared(corpus, size, model, "test").is_some_and(|cell| cell.median.is_some()));
+                assert!(computed(corpus, size, model).is_some());
             }
         }
         for row in ABLATIONS {

@@ -260,11 +260,6 @@ fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: u
     let tested = if config.validation.test { Split::Test.range(corpus.bytes).len() } else { 0 };
     let read_forward = (validations as usize * validated + tested) as f64;
     let flops = per_token * (steps as f64 * config.batch.tokens() as f64 + read_forward / 3.0);
-    let size = match budget {
-        budget if budget % 1_000_000 == 0 => format!("{}m", budget / 1_000_000),
-        budget if budget % 1_000 == 0 => format!("{}k", budget / 1_000),
-        budget => budget.to_string(),
-    };
     Ok(Planned {
         index,
         table: arm.table.into(),
@@ -274,9 +269,18 @@ fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: u
         parameters: config.model.parameters()?,
         seed,
         flops,
-        folder: format!("runs/{}-{}-{}-{size}-seed{seed}", arm.table, arm.name, corpus.name),
+        folder: format!("runs/{}-{}-{}-{}-seed{seed}", arm.table, arm.name, corpus.name, size(budget)),
         config,
     })
+}
+
+/// A parameter budget, short.
+pub fn size(budget: usize) -> String {
+    match budget {
+        budget if budget.is_multiple_of(1_000_000) => format!("{}m", budget / 1_000_000),
+        budget if budget.is_multiple_of(1_000) => format!("{}k", budget / 1_000),
+        budget => budget.to_string(),
+    }
 }
 
 /// The symbol and size of a model, for tables.

@@ -112,6 +112,16 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// Ranks from the highest, which is 1; ties share their mean rank.
+pub fn ranks(values: &[f64]) -> Vec<f64> {
+    let rank = |x: &f64| {
+        let above = values.iter().filter(|y| *y > x).count() as f64;
+        let tied = values.iter().filter(|y| *y == x).count() as f64;
+        above + (tied + 1.0) / 2.0
+    };
+    values.iter().map(rank).collect()
+}
+
 /// Kendall's tau-b of two rankings of the same things; NaN if one of them ranks nothing.
 pub fn kendall(a: &[f64], b: &[f64]) -> f64 {
     let (mut agree, mut tied_a, mut tied_b, mut pairs) = (0.0, 0.0, 0.0, 0.0);
@@ -173,6 +183,11 @@ mod tests {
             near(*found, expected);
         }
         assert_eq!(holm(&[0.6, 0.7]), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn ties_share_their_rank() {
+        assert_eq!(ranks(&[0.3, 0.1, 0.3, 0.2]), [1.5, 4.0, 1.5, 3.0]);
     }
 
     #[test]

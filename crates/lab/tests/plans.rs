@@ -3,6 +3,7 @@
 use kuramoto_lab::plan::{Experiment, Plan, Request};
 use kuramoto_lab::runner::{Corpora, Outcome, Status, run_one, status};
 use kuramoto_lab::scale::Scale;
+use kuramoto_lab::submit::{self, Kubernetes, Slurm, Task};
 use kuramoto_train::config::Model;
 use kuramoto_train::{Layer, Observer, Row, Run, State};
 use std::fs;
@@ -142,6 +143,7 @@ fn a_plan_edited_into_nonsense_is_refused() {
         ("\"heads\": 1".into(), "\"heads\": 5".into(), "heads = 5"),
         ("\"width\": 12".into(), "\"width\": 16".into(), "parameters"),
         ("\"runs\"".into(), "\"rums\"".into(), "rums"),
+        ("\"seed\": 1,\n      \"flops\"".into(), "\"seed\": 0,\n      \"flops\"".into(), "seed is used twice"),
     ];
     for (i, (from, to, part)) in edits.into_iter().enumerate() {
         let bad = folder.path().join(i.to_string());
@@ -150,5 +152,39 @@ fn a_plan_edited_into_nonsense_is_refused() {
         fs::write(bad.join("plan.json"), text.replacen(&from, &to, 1)).unwrap();
         let error = Plan::open(&bad).unwrap_err().to_string();
         assert!(error.contains(part), "{to}: {error}");
+    }
+}
+
+#[test]
+fn a_plan_becomes_a_job_array() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(Experiment::Compare, &folder.path().join("it's a plan"));
+    run(&plan, 1, &mut ()).unwrap();
+    let left = submit::unfinished(&plan).unwrap();
+    assert_eq!(left, [0, 2, 3, 4, 5, 6, 7]);
+    let task = Task { throttle: Some(3), cpus: 2, megabytes: None };
+    let slurm = Slurm {
+        program: "/opt/kuramoto".into(),
+        plan: plan.folder().into(),
+        cache: "/scratch/cache".into(),
+        time: "1:00:00".into(),
+        partition: Some("short".into()),
+    };
+    let script = submit::slurm(&plan, &left, &task, &slurm).unwrap();
+    for part in ["--array=0,2-7%3\n", "--cpus-per-task=2\n", "--partition=short\n", "--requeue\n", "TERM@120\n"] {
+        assert!(script.contains(part), "{part}\n{script}");
+    }
+    assert!(script.contains(r"it'\''s a plan' --index"), "{script}");
+    let path = submit::write(&plan, submit::SLURM_FILE, &script).unwrap();
+    // What a user changed is kept.
+    fs::write(&path, "changed by hand").unwrap();
+    submit::write(&plan, submit::SLURM_FILE, &script).unwrap();
+    assert_eq!(fs::read_to_string(path.with_extension("slurm.1")).unwrap(), "changed by hand");
+    assert_eq!(fs::read_to_string(path).unwrap(), script);
+
+    let kubernetes = Kubernetes { image: "registry/kuramoto:1".into(), claim: "plans".into() };
+    let job = submit::kubernetes(&plan, &task, &kubernetes).unwrap();
+    for part in ["name: kuramoto-it-s-a-plan\n", "completions: 8\n", "parallelism: 3\n", "claimName: \"plans\"\n"] {
+        assert!(job.contains(part), "{part}\n{job}");
     }
 }

@@ -1,7 +1,8 @@
 //! From a plan to its report, on runs of a few steps.
 
+use kuramoto_lab::claims::Verdict;
 use kuramoto_lab::plan::{Experiment, Plan, Request};
-use kuramoto_lab::results::{Results, Verdict};
+use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Corpora, run_one};
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::{report, statistics};
@@ -37,7 +38,7 @@ fn the_ablation_suite_from_plan_to_report() {
         assert!(claim.interval.contains(claim.mean), "{claim:?}");
     }
     let ranks = results.ranks.as_ref().unwrap();
-    assert_eq!(ranks.ablations, 12, "the row that lacks a seed is not ranked");
+    assert_eq!(ranks.rows.len(), 12, "the row that lacks a seed is not ranked");
     assert!(ranks.interval.contains(ranks.tau));
 
     let files = report::write(&plan, &results).unwrap();
@@ -45,10 +46,59 @@ fn the_ablation_suite_from_plan_to_report() {
     let markdown = text("report.md");
     assert!(markdown.contains("41 of 42 runs") && markdown.contains("not the paper's runs"));
     assert!(markdown.contains("remove value gate hurts") && markdown.contains("inconclusive at this power"));
+    assert!(markdown.contains("with so few seeds no difference could pass the test, however large; it takes 10"));
+    assert!(!markdown.contains("**"), "nothing is bold without a test");
     assert_eq!(text("runs.csv").lines().count(), 42, "a header and a row a run");
-    assert_eq!(text("cells.csv").lines().count(), 15);
-    assert!(text("report.tex").contains("\\bottomrule"));
+    assert_eq!((text("cells.csv").lines().count(), text("claims.csv").lines().count()), (15, 14));
+    assert_eq!(text("report.tex").matches("\\bottomrule").count(), 4, "cells, claims, ranks, speeds");
+    every_link_leads_somewhere(&plan, &text("report.html"));
+    let drawn = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "png"));
+    for path in drawn.clone() {
+        assert!(fs::read(path).unwrap().starts_with(b"\x89PNG"), "{}", path.display());
+    }
+    assert_eq!(drawn.count(), 2, "the chart and the curves");
     // The same results give the same report.
     report::write(&plan, &Results::gather(&plan).unwrap()).unwrap();
     assert_eq!(text("report.md"), markdown);
+}
+
+/// Links go to an anchor of the page or to a file of the plan; nothing is fetched from elsewhere.
+fn every_link_leads_somewhere(plan: &Plan, html: &str) {
+    let links: Vec<&str> = html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(links.len() > 100, "{}", links.len());
+    for link in links {
+        match link.strip_prefix('#') {
+            Some(anchor) => assert!(html.contains(&format!("id=\"{anchor}\"")), "{anchor}"),
+            None => assert!(plan.folder().join(link).exists(), "{link}"),
+        }
+    }
+    assert!(!html.contains("src=") && !html.contains("@import"));
+}
+
+#[test]
+fn a_comparison_reads_the_test_split_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 2";
+    let request = Request {
+        experiment: Experiment::Compare,
+        scale: Scale::Smoke,
+        corpora: vec![],
+        data_path: String::new(),
+        seeds: Some(2),
+        budgets: vec![],
+        protocol: None,
+        layers: vec![Layer::parse("test", short).unwrap()],
+    };
+    let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
+    let corpora = Corpora::new(Path::new("unused"));
+    for run in &plan.runs {
+        run_one(&plan, run, &corpora, 1, None, &mut ()).unwrap();
+    }
+    let results = Results::gather(&plan).unwrap();
+    for arm in &results.arms {
+        assert_eq!((arm.tests().len(), arm.validations().len()), (2, 2));
+        assert!(arm.runs.values().all(|run| run.curve.len() == 2 && run.bytes_per_second > 0.0));
+    }
+    assert!(results.claims.is_empty(), "the paper does not know this corpus");
+    report::write(&plan, &results).unwrap();
 }

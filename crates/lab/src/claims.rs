@@ -1,0 +1,258 @@
+//! Claims of the paper about differences, and what paired runs say of them.
+
+use crate::paper;
+use crate::results::{Arm, pairs};
+use crate::statistics::{Interval, bootstrap, holm, kendall, mean, mean_interval, ranks, sign_flip, smallest_p};
+use kuramoto_model::ablation::ABLATIONS;
+use serde::Serialize;
+
+/// What can be said of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The same sign as the paper's, and a test that excludes chance at 5%.
+    Reproduced,
+    /// The other sign than the paper's, and a test that excludes chance at 5%.
+    NotReproduced,
+    /// No test at 5%: more seeds are needed, or there is nothing to find.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::NotReproduced => "not reproduced",
+            Verdict::Inconclusive => "inconclusive at this power",
+        }
+    }
+}
+
+/// A claim of the paper about a difference, and what these runs say of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Claim {
+    /// What is claimed, in a sentence.
+    pub statement: String,
+    /// The table it belongs to.
+    pub table: String,
+    /// The arm it is about; of two that are compared, the first.
+    pub arm: String,
+    /// Differences within seeds.
+    pub differences: Vec<f64>,
+    /// Their mean.
+    pub mean: f64,
+    /// 95% bootstrap interval of the mean.
+    pub interval: Interval,
+    /// Of the sign-flip permutation test, two-sided.
+    pub p: f64,
+    /// Corrected for the number of claims of the same table (Holm).
+    pub p_holm: f64,
+    /// The least p that so many seeds could show, corrected alike.
+    pub smallest_p: f64,
+    /// The paper's difference.
+    pub paper: f64,
+    /// What can be said.
+    pub verdict: Verdict,
+}
+
+/// Highest corrected p-value that counts as shown.
+pub const LEVEL: f64 = 0.05;
+
+/// Every claim that these arms can be asked about.
+pub(crate) fn claims(arms: &[Arm]) -> Vec<Claim> {
+    let mut claims = compare_claims(arms);
+    claims.extend(ablation_claims(arms));
+    claims.extend(grid_claims(arms));
+    correct(&mut claims);
+    claims
+}
+
+/// A claim that a difference has the sign of the paper's; p-values are corrected later, all of a table together.
+fn claim(table: &str, arm: &str, statement: String, differences: Vec<f64>, paper: f64) -> Option<Claim> {
+    if differences.is_empty() {
+        return None;
+    }
+    let p = sign_flip(&differences);
+    Some(Claim {
+        statement,
+        table: table.into(),
+        arm: arm.into(),
+        mean: mean(&differences),
+        interval: mean_interval(&differences),
+        p,
+        p_holm: p,
+        smallest_p: smallest_p(differences.len()),
+        differences,
+        paper,
+        verdict: Verdict::Inconclusive,
+    })
+}
+
+fn compare_claims(arms: &[Arm]) -> Vec<Claim> {
+    let on = |(protocol, ours, theirs): (&str, &Arm, &Arm), split: &str| {
+        // The paper reads its tables by their medians.
+        let paper = |arm: &Arm| if split == "test" { arm.paper_test } else { arm.paper }?.median;
+        let paper = paper(ours)? - paper(theirs)?;
+        let word = if paper > 0.0 { "behind" } else { "ahead of" };
+        let (corpus, budget) = (&ours.corpus, crate::plan::size(ours.budget));
+        let statement =
+            format!("{corpus}, {budget}, {protocol} protocol, {split}: the Kuramoto model is {word} the transformer");
+        let differences = ours.minus(theirs, |run| match split {
+            "test" => run.summary.test_bits_per_byte,
+            _ => run.summary.validation_bits_per_byte,
+        });
+        claim("compare", &ours.name, statement, differences, paper)
+    };
+    pairs(arms).flat_map(|pair| ["validation", "test"].map(|split| on(pair, split))).flatten().collect()
+}
+
+fn reference(arms: &[Arm]) -> Option<&Arm> {
+    ablation(arms, "reference")
+}
+
+fn ablation<'a>(arms: &'a [Arm], name: &str) -> Option<&'a Arm> {
+    arms.iter().find(|arm| arm.table == "ablations" && arm.name == name)
+}
+
+fn ablation_claims(arms: &[Arm]) -> Vec<Claim> {
+    let Some(reference) = reference(arms) else { return Vec::new() };
+    let of = |row: &kuramoto_model::ablation::Ablation| {
+        let arm = ablation(arms, row.name)?;
+        let paper = paper::ablated(row.name)?.mean;
+        let word = if paper > 0.0 { "hurts" } else { "helps" };
+        let differences = arm.minus(reference, |run| run.summary.validation_bits_per_byte);
+        claim("ablations", row.name, format!("{} {word}", row.title), differences, paper)
+    };
+    ABLATIONS.iter().filter_map(of).collect()
+}
+
+/// Depth matters more than heads: per seed, what going from two to five layers gains, averaged over heads, less the
+/// range over heads, averaged over depths.
+fn grid_claims(arms: &[Arm]) -> Vec<Claim> {
+    let claims = ["kuramoto", "transformer"].into_iter().filter_map(|model| {
+        let cell = |heads: usize, layers: usize| {
+            arms.iter().find(|arm| arm.table == "grid" && arm.name == format!("{model}-h{heads}-l{layers}"))
+        };
+        let corner = cell(2, 2)?;
+        let margin = |value: &dyn Fn(usize, usize) -> Option<f64>| -> Option<f64> {
+            let gains = (2..=6).map(|heads| Some(value(heads, 2)? - value(heads, 5)?));
+            let ranges = (2..=6).map(|layers| {
+                let row = (2..=6).map(|heads| value(heads, layers)).collect::<Option<Vec<f64>>>()?;
+                Some(row.iter().copied().fold(f64::MIN, f64::max) - row.iter().copied().fold(f64::MAX, f64::min))
+            });
+            Some(mean(&gains.collect::<Option<Vec<_>>>()?) - mean(&ranges.collect::<Option<Vec<_>>>()?))
+        };
+        let of_seed = |seed| margin(&|h, l| cell(h, l)?.runs.get(seed)?.summary.validation_bits_per_byte);
+        let ours = corner.runs.keys().filter_map(of_seed).collect();
+        let paper = margin(&|h, l| Some(paper::gridded(model, h, l)?.mean))?;
+        claim("grid", &corner.name, format!("{model}: depth matters more than heads"), ours, paper)
+    });
+    claims.collect()
+}
+
+/// Holm's correction within each table, and the verdicts.
+fn correct(claims: &mut [Claim]) {
+    for table in ["compare", "ablations", "grid"] {
+        let mut same: Vec<&mut Claim> = claims.iter_mut().filter(|claim| claim.table == table).collect();
+        let adjusted = holm(&same.iter().map(|claim| claim.p).collect::<Vec<_>>());
+        let count = same.len() as f64;
+        for (claim, p) in same.iter_mut().zip(adjusted) {
+            claim.p_holm = p;
+            claim.smallest_p = (claim.smallest_p * count).min(1.0);
+            claim.verdict = match (p <= LEVEL, claim.mean.signum() == claim.paper.signum()) {
+                (false, _) => Verdict::Inconclusive,
+                (true, true) => Verdict::Reproduced,
+                (true, false) => Verdict::NotReproduced,
+            };
+        }
+    }
+}
+
+/// Agreement of the order of ablations with the paper's.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankAgreement {
+    /// Kendall's tau-b.
+    pub tau: f64,
+    /// 95% bootstrap interval over seeds.
+    pub interval: Interval,
+    /// Every ablation that has all seeds, in the paper's order.
+    pub rows: Vec<Rank>,
+}
+
+/// The rank of an ablation; 1 hurts most.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rank {
+    /// Its name.
+    pub ablation: String,
+    /// By the mean difference over seeds; ties share their mean rank.
+    pub here: f64,
+    /// 95% bootstrap interval over seeds.
+    pub interval: Interval,
+    /// In the paper.
+    pub paper: f64,
+}
+
+/// Agreement of the order of ablations with the paper's, resampling seeds.
+pub(crate) fn rank_agreement(arms: &[Arm]) -> Option<RankAgreement> {
+    let reference = reference(arms)?;
+    let row = |row: &kuramoto_model::ablation::Ablation| {
+        let differences = ablation(arms, row.name)?.minus(reference, |run| run.summary.validation_bits_per_byte);
+        // Seeds are resampled together, so all rows must have all of them.
+        let whole = differences.len() == reference.runs.len();
+        whole.then_some((row.name, differences, paper::ablated(row.name)?.mean))
+    };
+    let rows: Vec<(&str, Vec<f64>, f64)> = ABLATIONS.iter().filter_map(row).collect();
+    if rows.len() < 2 {
+        return None;
+    }
+    let paper: Vec<f64> = rows.iter().map(|(.., paper)| *paper).collect();
+    let means = |chosen: &[usize]| -> Vec<f64> {
+        rows.iter().map(|(_, d, _)| chosen.iter().map(|&i| d[i]).sum::<f64>() / chosen.len() as f64).collect()
+    };
+    let seeds = reference.runs.len();
+    let all: Vec<usize> = (0..seeds).collect();
+    let (here, theirs) = (ranks(&means(&all)), ranks(&paper));
+    let rows = rows.iter().enumerate().map(|(i, (name, ..))| Rank {
+        ablation: name.to_string(),
+        here: here[i],
+        interval: bootstrap(seeds, |chosen| ranks(&means(chosen))[i]),
+        paper: theirs[i],
+    });
+    Some(RankAgreement {
+        tau: kendall(&means(&all), &paper),
+        interval: bootstrap(seeds, |chosen| kendall(&means(chosen), &paper)),
+        rows: rows.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A large difference over ten seeds, with a little spread.
+    fn differences(mean: f64) -> Vec<f64> {
+        (0..10).map(|i| mean + 0.001 * f64::from(i)).collect()
+    }
+
+    #[test]
+    fn the_sign_decides_once_chance_is_excluded() {
+        let of = |differences, paper| claim("ablations", "a", "a hurts".into(), differences, paper).unwrap();
+        let mut claims = vec![
+            of(differences(0.1), 0.2),
+            of(differences(-0.1), 0.2),
+            of(vec![0.1, -0.1, 0.05, -0.06, 0.1, -0.08, 0.02, -0.03, 0.01, 0.0], 0.2),
+            // Large, but three seeds could show nothing.
+            of(vec![0.5, 0.6, 0.7], 0.2),
+        ];
+        correct(&mut claims);
+        use Verdict::*;
+        assert_eq!(
+            claims.iter().map(|claim| claim.verdict).collect::<Vec<_>>(),
+            [Reproduced, NotReproduced, Inconclusive, Inconclusive]
+        );
+        // Four claims of a table: the smallest p counts four times.
+        assert_eq!(claims[0].p_holm, 4.0 * claims[0].p);
+        assert_eq!(claims[3].smallest_p, 1.0);
+    }
+}

@@ -1,0 +1,71 @@
+//! Throughput and memory.
+
+use super::document::{Cell, Table};
+use crate::error::Result;
+use crate::paper;
+use crate::plan::size;
+use crate::results::{Arm, Finished, Results, pairs};
+use crate::statistics::median;
+
+fn speed(arm: &Arm) -> f64 {
+    median(&arm.runs.values().map(|run| run.bytes_per_second).collect::<Vec<_>>())
+}
+
+/// What every arm but the grid's took.
+pub fn table(results: &Results) -> Result<Option<Table>> {
+    let arms = results.arms.iter().filter(|arm| arm.table != "grid");
+    let mut rows = Vec::new();
+    for (arm, first) in arms.filter_map(|arm| Some((arm, arm.first()?))) {
+        rows.push(row(arm, first)?);
+    }
+    Ok((!rows.is_empty()).then_some(Table {
+        caption: "Speed and memory of training. Operations are counted from the configuration; memory is planned before the \
+                  first step, for one thread. Speeds are medians over steps and seeds of runs that shared the machine with \
+                  each other, with as many threads as each was given: `kuramoto bench` measures a quiet one. The paper's \
+                  are of its GPU; only ratios between the models can be compared."
+            .into(),
+        head: vec!["arm", "size", "MFLOP a byte", "bytes/s", "of peak", "memory, MB", "paper, bytes/s", "paper, GB"],
+        rows,
+        result: true,
+    }))
+}
+
+fn row(arm: &Arm, first: &Finished) -> Result<Vec<Cell>> {
+    let config = &first.planned.config;
+    let shares: Vec<f64> = arm.runs.values().filter_map(|run| run.utilisation).collect();
+    let memory = kuramoto_train::planned_memory(config, 1)? as f64 / 1e6;
+    let paper =
+        (arm.table == "compare").then(|| paper::computed(&arm.corpus, &size(arm.budget), config.model.kind().name()));
+    let (paper_speed, paper_memory) = paper.flatten().unzip();
+    let number = |x: Option<f64>, digits: usize| {
+        Cell::number(x.filter(|x| x.is_finite()).map_or_else(|| "-".into(), |x| format!("{x:.digits$}")))
+    };
+    Ok(vec![
+        Cell::text(&arm.name),
+        Cell::text(size(arm.budget)),
+        number(Some(config.model.training_flops(config.batch.context) / 1e6), 2),
+        number(Some(speed(arm)), 0),
+        Cell::number(if shares.is_empty() { "-".into() } else { format!("{:.0}%", 100.0 * median(&shares)) }),
+        number(Some(memory), 1),
+        number(paper_speed, 0),
+        number(paper_memory, 2),
+    ])
+}
+
+/// How much faster the transformer was, for every pair that was compared.
+pub fn ratios(results: &Results) -> Vec<String> {
+    let sentence = |(protocol, ours, theirs): (&str, &Arm, &Arm)| {
+        let budget = size(ours.budget);
+        let paper = |model| Some(paper::computed(&ours.corpus, &budget, model)?.0);
+        let beside = match (paper("transformer"), paper("kuramoto")) {
+            (Some(a), Some(b)) => format!("; in the paper {:.2} times", a / b),
+            _ => String::new(),
+        };
+        let ratio = speed(theirs) / speed(ours);
+        format!(
+            "{}, {budget}, {protocol} protocol: the transformer reads {ratio:.2} times as many bytes a second as the Kuramoto model{beside}.",
+            ours.corpus
+        )
+    };
+    pairs(&results.arms).map(sentence).collect()
+}

@@ -1,0 +1,336 @@
+//! What a report says.
+
+use super::compute;
+use super::document::{Block, Cell, Document, Table};
+use crate::claims::{Claim, LEVEL, RankAgreement, Verdict};
+use crate::error::Result;
+use crate::paper;
+use crate::plan::{Plan, size, width};
+use crate::results::{Arm, Results};
+use crate::scale::Scale;
+use crate::statistics::{Interval, mean, median, smallest_p, standard_deviation};
+use kuramoto_phase::figure::Figure;
+use kuramoto_train::config::Length;
+
+/// The tables of the paper, in its order.
+pub const TABLES: [(&str, &str); 3] = [
+    ("compare", "Matched comparison (Tables 1 and 2 of the paper)"),
+    ("ablations", "Ablations (Table 3)"),
+    ("grid", "Heads by layers (Table 4)"),
+];
+
+/// A report of what is finished; figures are put beside the table whose name theirs begins with.
+pub fn document(plan: &Plan, results: &Results, figures: Vec<Figure>) -> Result<Document> {
+    let name = plan.folder().file_name().unwrap_or_default().to_string_lossy();
+    let (done, planned) = results.progress;
+    let mut blocks = vec![Block::Text(format!(
+        "{done} of {planned} runs are finished. Values are bits per byte; a run's validation is its best on the way, its test \
+         is read with those parameters."
+    ))];
+    blocks.push(Block::Heading("What differs from the paper".into()));
+    blocks.push(Block::List(differences(plan, results)));
+    if !results.claims.is_empty() {
+        blocks.push(Block::Heading("In short".into()));
+        blocks.push(Block::List(in_short(results)));
+    }
+    let mut figures = figures.into_iter().peekable();
+    for (table, title) in TABLES {
+        let arms: Vec<&Arm> = results.arms.iter().filter(|arm| arm.table == table).collect();
+        if arms.is_empty() {
+            continue;
+        }
+        blocks.push(Block::Heading(title.into()));
+        match table {
+            "grid" => blocks.extend(["kuramoto", "transformer"].map(|model| Block::Table(grid(&arms, model)))),
+            _ => blocks.push(Block::Table(cells(&arms))),
+        }
+        let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.table == table).collect();
+        if !claims.is_empty() {
+            blocks.push(Block::Table(claimed(&claims, &arms)));
+        }
+        if let Some(ranks) = results.ranks.as_ref().filter(|_| table == "ablations") {
+            blocks.push(Block::Table(ranked(ranks)));
+        }
+        while let Some(figure) = figures.next_if(|figure| figure.name.starts_with(table)) {
+            blocks.push(Block::Figure(Box::new(figure)));
+        }
+    }
+    if let Some(table) = compute::table(results)? {
+        blocks.push(Block::Heading("Throughput and memory".into()));
+        blocks.push(Block::Table(table));
+        blocks.push(Block::List(compute::ratios(results)));
+    }
+    blocks.push(Block::Heading("How these numbers are made".into()));
+    blocks.push(Block::List(method()));
+    blocks.push(Block::Heading("Runs".into()));
+    blocks.push(Block::Table(runs(results)));
+    // A list without items would be an empty line.
+    blocks.retain(|block| !matches!(block, Block::List(items) if items.is_empty()));
+    Ok(Document { title: format!("Report of {name}"), blocks })
+}
+
+/// What differs from the paper's protocol, plainly.
+fn differences(plan: &Plan, results: &Results) -> Vec<String> {
+    let Some(run) = plan.runs.first().filter(|_| plan.scale != Scale::Paper) else {
+        return vec![
+            "These runs follow the paper's protocol; what it leaves open (initialization) is as documented.".into(),
+        ];
+    };
+    let batch = &run.config.batch;
+    let read = match run.config.length {
+        Length::Steps(steps) => bytes(steps * batch.tokens()),
+        Length::Tokens(tokens) => bytes(tokens),
+        Length::Epochs(epochs) => format!("{epochs} epochs"),
+    };
+    let mut list = vec![
+        format!(
+            "These are not the paper's runs. The paper trains models of 1M and 5M parameters for 50 epochs of enwik8 (4.5 \
+             billion bytes) in batches of 64 x 256. Here models of about {} read {} in batches of {} x {}.",
+            size(run.budget),
+            read,
+            batch.sequences,
+            batch.context
+        ),
+        "The paper's values stand beside ours for orientation; only signs and orders can be compared.".into(),
+    ];
+    let protocols = |name: &str| plan.runs.iter().any(|run| run.config.protocol.name() == name);
+    if protocols("tuned") {
+        list.push(
+            "Arms of the tuned protocol train each model with the learning rate, schedule and initialization chosen for it \
+             (docs/recipe.md), not with the paper's one recipe for both. They were chosen for the unchanged Kuramoto model: an \
+             ablation that would like others is judged a little too hard."
+                .into(),
+        );
+    }
+    if protocols("paper") && run.table == "compare" {
+        list.push(
+            "Arms of the paper protocol keep its recipe (learning rate 1e-3, constant; dropout 0.1; decay of every parameter), \
+             but not its length."
+                .into(),
+        );
+    }
+    let off = |arm: &Arm| Some((arm.first()?.planned.parameters as f64 / arm.budget as f64 - 1.0, arm.name.clone()));
+    let mut off: Vec<(f64, String)> = results.arms.iter().filter_map(off).filter(|(off, _)| off.abs() > 0.03).collect();
+    off.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+    if let Some((worst, name)) = off.first() {
+        list.push(format!(
+            "Widths come in steps, so small models miss their budget: {} of {} arms by more than 3%, most of all {name} by {:+.1}%.",
+            off.len(),
+            results.arms.len(),
+            100.0 * worst
+        ));
+    }
+    list
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        1_000_000.. => format!("{:.1} million bytes", count as f64 / 1e6),
+        _ => format!("{count} bytes"),
+    }
+}
+
+/// Which claims stand, which fell.
+fn in_short(results: &Results) -> Vec<String> {
+    let of = |verdict: Verdict| results.claims.iter().filter(move |claim| claim.verdict == verdict);
+    let line = |verdict: Verdict| {
+        let statement = |claim: &Claim| format!("{} ({:+.3}; paper {:+.3})", claim.statement, claim.mean, claim.paper);
+        let statements: Vec<String> = of(verdict).map(statement).collect();
+        let names = if statements.is_empty() { "none".into() } else { statements.join("; ") };
+        format!("{} of {} claims {}: {names}.", statements.len(), results.claims.len(), verdict.words())
+    };
+    let mut list: Vec<String> = [Verdict::Reproduced, Verdict::NotReproduced].map(line).into();
+    let open = of(Verdict::Inconclusive).count();
+    list.push(format!("{open} of {} claims {}.", results.claims.len(), Verdict::Inconclusive.words()));
+    if let Some(ranks) = &results.ranks {
+        let Interval { low, high } = ranks.interval;
+        list.push(format!(
+            "The order of the ablations agrees with the paper's with a Kendall's tau of {:.2} (95% interval {low:.2} to {high:.2}).",
+            ranks.tau
+        ));
+    }
+    for (table, title) in TABLES {
+        let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.table == table).collect();
+        if claims.iter().any(|claim| claim.smallest_p > LEVEL) {
+            let needed = (1..64).find(|&seeds| smallest_p(seeds) * claims.len() as f64 <= LEVEL).unwrap_or(64);
+            list.push(format!(
+                "{title}: with so few seeds no difference could pass the test, however large; it takes {needed}."
+            ));
+        }
+    }
+    list
+}
+
+fn number(x: f64) -> Cell {
+    Cell::number(if x.is_finite() { format!("{x:.4}") } else { "-".into() })
+}
+
+/// Where the runs of an arm are listed.
+fn anchor(arm: &Arm) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("{}-{}-{}-{}", arm.table, arm.name, arm.corpus, size(arm.budget)).chars().map(plain).collect()
+}
+
+fn beside(cell: Option<paper::Cell>, digits: usize) -> Cell {
+    Cell::number(cell.map_or_else(|| "-".into(), |cell| format!("{:.digits$} ± {:.digits$}", cell.mean, cell.sd)))
+}
+
+fn cells(arms: &[&Arm]) -> Table {
+    let tested = arms.iter().any(|arm| !arm.tests().is_empty());
+    let mut head = vec!["arm", "corpus", "width", "parameters", "seeds", "validation: median", "mean", "sd", "paper"];
+    if tested {
+        head.extend(["test: median", "mean", "sd", "paper"]);
+    }
+    let row = |arm: &&Arm| {
+        let first = arm.first()?;
+        let link = format!("#{}", anchor(arm));
+        let of = |values: Vec<f64>| {
+            [median(&values), mean(&values), standard_deviation(&values)].map(|x| number(x).link(&link))
+        };
+        let mut row = vec![
+            Cell::text(&arm.name).link(&link),
+            Cell::text(&arm.corpus),
+            Cell::number(width(&first.planned.config.model)),
+            Cell::number(first.planned.parameters.to_string()),
+            Cell::number(arm.runs.len().to_string()),
+        ];
+        row.extend(of(arm.validations()));
+        row.push(match arm.table.as_str() {
+            // The paper gives ablations as differences to the reference.
+            "ablations" => {
+                Cell::number(arm.paper.map_or_else(|| "-".into(), |cell| format!("{:+.2} ± {:.2}", cell.mean, cell.sd)))
+            }
+            _ => beside(arm.paper, 3),
+        });
+        if tested {
+            row.extend(of(arm.tests()));
+            row.push(beside(arm.paper_test, 3));
+        }
+        Some(row)
+    };
+    let caption = match arms[0].table.as_str() {
+        "ablations" => {
+            "Validation of the reference and of every ablation; the paper gives differences to its reference."
+        }
+        _ => "Validation and test of both models.",
+    };
+    Table { caption: caption.into(), head, rows: arms.iter().filter_map(row).collect(), result: true }
+}
+
+/// Heads down, layers across, as in the paper.
+fn grid(arms: &[&Arm], model: &str) -> Table {
+    let row = |heads: usize| {
+        let cell = |layers: usize| {
+            let name = format!("{model}-h{heads}-l{layers}");
+            let paper =
+                paper::gridded(model, heads, layers).map_or_else(|| "-".into(), |cell| format!("{:.3}", cell.mean));
+            let Some(arm) = arms.iter().find(|arm| arm.name == name) else {
+                return Cell::number(format!("- ({paper})"));
+            };
+            let values = arm.validations();
+            let (mean, sd) = (mean(&values), standard_deviation(&values));
+            let sd = if sd.is_finite() { format!(" ± {sd:.3}") } else { String::new() };
+            Cell::number(format!("{mean:.3}{sd} ({paper})")).link(format!("#{}", anchor(arm)))
+        };
+        [Cell::text(format!("h = {heads}"))].into_iter().chain((2..=6).map(cell)).collect()
+    };
+    Table {
+        caption: format!("{model}: mean validation ± sd over seeds, in brackets the paper's mean."),
+        head: vec!["heads", "L = 2", "L = 3", "L = 4", "L = 5", "L = 6"],
+        rows: (2..=6).map(row).collect(),
+        result: true,
+    }
+}
+
+fn claimed(claims: &[&Claim], arms: &[&Arm]) -> Table {
+    let row = |claim: &&Claim| {
+        let shown = claim.verdict != Verdict::Inconclusive;
+        let statement = Cell::text(&claim.statement);
+        vec![
+            match arms.iter().find(|arm| arm.name == claim.arm) {
+                Some(arm) => statement.link(format!("#{}", anchor(arm))),
+                None => statement,
+            },
+            Cell::number(format!("{:+.3}", claim.paper)),
+            Cell::number(format!("{:+.4}", claim.mean)).bold_if(shown),
+            Cell::number(format!("{:+.4} to {:+.4}", claim.interval.low, claim.interval.high)),
+            Cell::number(format!("{:.4}", claim.p)),
+            Cell::number(format!("{:.4}", claim.p_holm)),
+            Cell::number(format!("{:.4}", claim.smallest_p)),
+            Cell::text(claim.verdict.words()).bold_if(shown),
+        ]
+    };
+    Table {
+        caption: "Claims of the paper, and paired differences here. Bold: told apart from chance.".into(),
+        head: vec![
+            "claim of the paper",
+            "paper",
+            "here",
+            "95% interval",
+            "p",
+            "p (Holm)",
+            "least p possible",
+            "verdict",
+        ],
+        rows: claims.iter().map(row).collect(),
+        result: true,
+    }
+}
+
+fn ranked(ranks: &RankAgreement) -> Table {
+    let rank = |x: f64| if x.fract() == 0.0 { format!("{x:.0}") } else { format!("{x:.1}") };
+    let row = |row: &crate::claims::Rank| {
+        vec![
+            Cell::text(&row.ablation),
+            Cell::number(rank(row.paper)),
+            Cell::number(rank(row.here)),
+            Cell::number(format!("{} to {}", rank(row.interval.low), rank(row.interval.high))),
+        ]
+    };
+    Table {
+        caption: "Order of the ablations, 1 hurts most.".into(),
+        head: vec!["ablation", "rank in the paper", "rank here", "95% interval"],
+        rows: ranks.rows.iter().map(row).collect(),
+        result: true,
+    }
+}
+
+fn method() -> Vec<String> {
+    let sentences = [
+        "Seeds are paired: seed s gives every arm the same windows in the same order. Differences are within seeds.",
+        "Intervals are percentile bootstraps over seeds (10,000 draws, fixed seed); with few seeds they are too narrow, and no \
+         verdict rests on them.",
+        "p-values are of the two-sided sign-flip permutation test on the paired differences, exact up to 20 seeds, corrected by \
+         Holm within a table. The least p possible is what so many seeds could show at best, corrected alike.",
+        "A claim is reproduced, or not reproduced, only where the corrected p is at most 0.05: the sign decides which. All else \
+         is inconclusive at this power, which is not the same as no difference.",
+    ];
+    sentences.map(String::from).into()
+}
+
+fn runs(results: &Results) -> Table {
+    let mut rows = Vec::new();
+    for arm in &results.arms {
+        for (i, run) in arm.runs.values().enumerate() {
+            let (planned, summary) = (&run.planned, &run.summary);
+            let folder = &planned.folder;
+            rows.push(vec![
+                Cell::number(planned.index.to_string()).anchor((i == 0).then(|| anchor(arm))),
+                Cell::text(&planned.arm).link(folder),
+                Cell::number(planned.seed.to_string()),
+                number(summary.validation_bits_per_byte.unwrap_or(f64::NAN)).link(format!("{folder}/summary.json")),
+                number(summary.test_bits_per_byte.unwrap_or(f64::NAN)).link(format!("{folder}/summary.json")),
+                Cell::number(summary.steps.to_string()),
+                Cell::number(summary.tokens.to_string()),
+                Cell::text("config.toml").link(format!("{folder}/config.toml")),
+                Cell::text(&run.weights_sha256[..16]),
+            ]);
+        }
+    }
+    Table {
+        caption: "Every finished run, with its folder, its configuration and the hash of its last weights.".into(),
+        head: vec!["run", "arm", "seed", "validation", "test", "steps", "bytes", "configuration", "sha256 of weights"],
+        rows,
+        result: false,
+    }
+}

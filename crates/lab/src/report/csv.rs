@@ -1,0 +1,98 @@
+//! Tables for machines.
+
+use crate::paper::Cell;
+use crate::results::Results;
+use crate::statistics::{mean, median, standard_deviation};
+
+/// Fields joined by commas; one that holds a comma, a quote or a line break is quoted.
+fn line(fields: impl IntoIterator<Item = String>) -> String {
+    let field = |text: String| match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    };
+    fields.into_iter().map(field).collect::<Vec<_>>().join(",") + "\n"
+}
+
+fn number(x: f64) -> String {
+    if x.is_finite() { x.to_string() } else { String::new() }
+}
+
+fn optional(x: Option<f64>) -> String {
+    x.map(number).unwrap_or_default()
+}
+
+/// A row an arm.
+pub fn cells(results: &Results) -> String {
+    let mut text =
+        "table,arm,corpus,budget,seeds,validation_median,validation_mean,validation_sd,test_median,test_mean,test_sd,\
+                    paper_mean,paper_sd,paper_test_mean,paper_test_sd\n"
+            .to_string();
+    for arm in &results.arms {
+        let of = |values: &[f64]| [median(values), mean(values), standard_deviation(values)].map(number);
+        let paper = |cell: Option<Cell>| [cell.map(|cell| cell.mean), cell.map(|cell| cell.sd)].map(optional);
+        let names = [
+            arm.table.clone(),
+            arm.name.clone(),
+            arm.corpus.clone(),
+            arm.budget.to_string(),
+            arm.runs.len().to_string(),
+        ];
+        let numbers = [of(&arm.validations()), of(&arm.tests())].concat();
+        let papers = [paper(arm.paper), paper(arm.paper_test)].concat();
+        text += &line([names.to_vec(), numbers, papers].concat());
+    }
+    text
+}
+
+/// A row a claim.
+pub fn claims(results: &Results) -> String {
+    let mut text = "table,claim,paper,mean,low,high,p,p_holm,least_p_possible,seeds,verdict\n".to_string();
+    for claim in &results.claims {
+        let numbers =
+            [claim.paper, claim.mean, claim.interval.low, claim.interval.high, claim.p, claim.p_holm, claim.smallest_p];
+        let mut fields = vec![claim.table.clone(), claim.statement.clone()];
+        fields.extend(numbers.map(number));
+        fields.extend([claim.differences.len().to_string(), claim.verdict.words().into()]);
+        text += &line(fields);
+    }
+    text
+}
+
+/// A row a run.
+pub fn runs(results: &Results) -> String {
+    let mut text =
+        "index,table,arm,corpus,budget,parameters,seed,validation,test,steps,tokens,seconds,bytes_per_second,folder,\
+                    weights_sha256\n"
+            .to_string();
+    for run in results.arms.iter().flat_map(|arm| arm.runs.values()) {
+        let (planned, summary) = (&run.planned, &run.summary);
+        text += &line([
+            planned.index.to_string(),
+            planned.table.clone(),
+            planned.arm.clone(),
+            planned.corpus.clone(),
+            planned.budget.to_string(),
+            planned.parameters.to_string(),
+            planned.seed.to_string(),
+            optional(summary.validation_bits_per_byte),
+            optional(summary.test_bits_per_byte),
+            summary.steps.to_string(),
+            summary.tokens.to_string(),
+            format!("{:.1}", summary.seconds),
+            format!("{:.0}", run.bytes_per_second),
+            planned.folder.clone(),
+            run.weights_sha256.clone(),
+        ]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    #[test]
+    fn fields_that_need_it_are_quoted() {
+        assert_eq!(line(["a,b", "c \"d\"", "e"].map(String::from)), "\"a,b\",\"c \"\"d\"\"\",e\n");
+    }
+}

@@ -1,0 +1,184 @@
+//! Learning curves, the ablation chart, and the grid.
+
+use crate::claims::{Claim, Verdict};
+use crate::results::{Arm, Results};
+use crate::statistics::mean;
+use kuramoto_model::ablation::ABLATIONS;
+use kuramoto_phase::figure::kuva::plot::legend::LegendPosition;
+use kuramoto_phase::figure::kuva::prelude::*;
+use kuramoto_phase::figure::kuva::render::figure::Figure as Panels;
+use kuramoto_phase::figure::{Figure, colour, range, style};
+use std::collections::BTreeMap;
+
+/// Every figure these results can fill, in the order of the tables.
+pub fn all(results: &Results) -> Vec<Figure> {
+    let of = |table: &str| results.arms.iter().filter(|arm| arm.table == table).collect::<Vec<&Arm>>();
+    let (compared, ablated, gridded) = (of("compare"), of("ablations"), of("grid"));
+    let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.table == "ablations").collect();
+    let figures =
+        [curves(&compared), (!claims.is_empty()).then(|| forest(&claims)), small_multiples(&ablated), grid(&gridded)];
+    figures.into_iter().flatten().collect()
+}
+
+const VALIDATION: &str = "validation (bits per byte)";
+const READ: &str = "bytes read (millions)";
+
+/// Mean, least and most over seeds of an arm's validations, by millions of bytes read.
+fn curve(arm: &Arm) -> Vec<(f64, f64, f64, f64)> {
+    let mut by_bytes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for &(bytes, bits) in arm.runs.values().flat_map(|run| &run.curve) {
+        by_bytes.entry(bytes).or_default().push(bits);
+    }
+    let fold = |values: &[f64], f: fn(f64, f64) -> f64| values.iter().copied().reduce(f).unwrap_or(f64::NAN);
+    by_bytes.iter().map(|(&b, v)| (b as f64 / 1e6, mean(v), fold(v, f64::min), fold(v, f64::max))).collect()
+}
+
+/// A line of means and a band from the least to the most.
+fn line(arm: &Arm, colour: &str, dashed: bool, legend: Option<&str>) -> [Plot; 2] {
+    let points = curve(arm);
+    let column = |f: fn(&(f64, f64, f64, f64)) -> f64| points.iter().map(f).collect::<Vec<f64>>();
+    let band = BandPlot::new(column(|p| p.0), column(|p| p.2), column(|p| p.3)).with_color(colour).with_opacity(0.18);
+    let mut line =
+        LinePlot::new().with_data(points.iter().map(|p| (p.0, p.1))).with_color(colour).with_stroke_width(1.6);
+    if dashed {
+        line = line.with_dashed();
+    }
+    if let Some(legend) = legend {
+        line = line.with_legend(legend);
+    }
+    [band.into(), line.into()]
+}
+
+/// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and size.
+fn curves(arms: &[&Arm]) -> Option<Figure> {
+    let mut panels: Vec<((&str, usize), Vec<&Arm>)> = Vec::new();
+    for arm in arms {
+        let key = (arm.corpus.as_str(), arm.budget);
+        match panels.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, same)) => same.push(arm),
+            None => panels.push((key, vec![arm])),
+        }
+    }
+    if panels.is_empty() {
+        return None;
+    }
+    let (mut plots, mut layouts) = (Vec::new(), Vec::new());
+    for ((corpus, budget), arms) in &panels {
+        let lines = arms.iter().flat_map(|arm| {
+            let colour = if arm.name.starts_with("kuramoto") { colour::BLUE } else { colour::ORANGE };
+            line(arm, colour, arm.name.ends_with("paper"), Some(&arm.name))
+        });
+        let lines: Vec<Plot> = lines.collect();
+        let layout = Layout::auto_from_plots(&lines)
+            .with_title(format!("{corpus}, {} parameters", crate::plan::size(*budget)))
+            .with_x_label(READ)
+            .with_y_label(VALIDATION)
+            .with_legend_position(LegendPosition::InsideTopRight);
+        plots.push(lines);
+        layouts.push(style(layout));
+    }
+    let panels = Panels::new(1, plots.len()).with_plots(plots).with_layouts(layouts).with_cell_size(620.0, 420.0);
+    let caption = "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";
+    Some(Figure::panels("compare-curves", caption, panels))
+}
+
+/// What every ablation changes, here and in the paper.
+fn forest(claims: &[&Claim]) -> Figure {
+    let mut claims = claims.to_vec();
+    claims.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    let title = |claim: &Claim| match ABLATIONS.iter().find(|row| row.name == claim.arm) {
+        Some(row) => row.title.to_string(),
+        None => claim.arm.clone(),
+    };
+    let mut rows = ForestPlot::new().with_null_value(0.0).with_marker_size(4.5).with_whisker_width(1.6);
+    for claim in &claims {
+        let colour = if claim.verdict == Verdict::Inconclusive { colour::GREY } else { colour::BLUE };
+        rows = rows.with_colored_row(title(claim), claim.mean, claim.interval.low, claim.interval.high, colour);
+    }
+    // Rows are drawn from the top, and counted from the bottom.
+    let height = |i: usize| (claims.len() - i) as f64;
+    let marks = claims.iter().enumerate().map(|(i, claim)| (claim.paper, height(i)));
+    let paper =
+        ScatterPlot::new().with_data(marks).with_color(colour::ORANGE).with_marker(MarkerShape::Diamond).with_size(4.0);
+    let plots = vec![Plot::Forest(rows), paper.into()];
+    let key = |label: &str, colour: &str, shape| LegendEntry {
+        label: label.into(),
+        color: colour.into(),
+        shape,
+        dasharray: None,
+    };
+    let layout = Layout::auto_from_plots(&plots)
+        .with_title("Ablations")
+        .with_x_label("change of validation against the reference (bits per byte)")
+        .with_legend_entries(vec![
+            key("here, told from chance", colour::BLUE, LegendShape::Rect),
+            key("here, not told from chance", colour::GREY, LegendShape::Rect),
+            key("paper", colour::ORANGE, LegendShape::Marker(MarkerShape::Diamond)),
+        ])
+        .with_width(820.0)
+        .with_height(480.0);
+    let caption = "What every ablation changes: mean paired difference to the reference and its 95% bootstrap interval. Higher is \
+                   worse. Blue: the corrected test tells it from chance; grey: it does not. Diamonds: the paper, at another scale.";
+    Figure::single("ablations-chart", caption, plots, layout)
+}
+
+/// Learning curves of every ablation beside the reference's.
+fn small_multiples(arms: &[&Arm]) -> Option<Figure> {
+    let reference = arms.iter().find(|arm| arm.name == "reference")?;
+    let (low, high) = range(arms.iter().flat_map(|arm| curve(arm)).flat_map(|point| [point.2, point.3]));
+    let (mut plots, mut layouts) = (Vec::new(), Vec::new());
+    for arm in arms.iter().filter(|arm| arm.name != "reference") {
+        let lines = [line(reference, colour::GREY, true, None), line(arm, colour::BLUE, false, None)];
+        let lines: Vec<Plot> = lines.into_iter().flatten().collect();
+        let layout = Layout::auto_from_plots(&lines)
+            .with_title(&arm.name)
+            .with_x_label(READ)
+            .with_y_label("bits per byte")
+            .with_y_axis_min(low)
+            .with_y_axis_max(high);
+        plots.push(lines);
+        layouts.push(style(layout).with_title_size(12).with_label_size(10).with_tick_size(9).with_ticks(4));
+    }
+    let columns = 4.min(plots.len().max(1));
+    let panels = Panels::new(plots.len().div_ceil(columns), columns)
+        .with_plots(plots)
+        .with_layouts(layouts)
+        .with_cell_size(300.0, 220.0);
+    let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, bands \
+                   from the least to the most.";
+    Some(Figure::panels("ablations-curves", caption, panels))
+}
+
+/// Validation by depth, a line for every number of heads, a panel for every model.
+fn grid(arms: &[&Arm]) -> Option<Figure> {
+    let value = |model: &str, heads: usize, layers: usize| {
+        let name = format!("{model}-h{heads}-l{layers}");
+        arms.iter().find(|arm| arm.name == name).map(|arm| mean(&arm.validations()))
+    };
+    let (low, high) = range(arms.iter().map(|arm| mean(&arm.validations())));
+    let (mut plots, mut layouts) = (Vec::new(), Vec::new());
+    for model in ["kuramoto", "transformer"] {
+        let line = |heads: usize| {
+            let points = (2..=6).filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
+            let line = LinePlot::new().with_data(points).with_color(colour::ALL[heads - 2]).with_stroke_width(1.6);
+            line.with_legend(format!("{heads} heads")).into()
+        };
+        let lines: Vec<Plot> = (2..=6).map(line).collect();
+        let layout = Layout::auto_from_plots(&lines)
+            .with_title(model)
+            .with_x_label("layers")
+            .with_y_label(VALIDATION)
+            .with_x_axis_min(1.8)
+            .with_x_axis_max(6.2)
+            .with_x_tick_step(1.0)
+            .with_y_axis_min(low)
+            .with_y_axis_max(high);
+        plots.push(lines);
+        layouts.push(style(layout));
+    }
+    let panels =
+        Panels::new(1, 2).with_plots(plots).with_layouts(layouts).with_cell_size(440.0, 400.0).with_shared_legend();
+    let caption =
+        "Validation by depth, a line for every number of heads: means over seeds, parameters matched in every cell.";
+    (!arms.is_empty()).then(|| Figure::panels("grid-depth", caption, panels))
+}

@@ -1,0 +1,46 @@
+//! The report of a plan: a page, Markdown and LaTeX of the same document, figures, and tables for machines.
+
+mod compute;
+mod content;
+mod csv;
+mod document;
+mod figures;
+mod html;
+mod latex;
+mod markdown;
+
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use crate::results::Results;
+use std::fs;
+use std::path::PathBuf;
+
+/// Writes `report.html`, `report.md`, `report.tex`, the figures, `cells.csv`, `claims.csv`, `runs.csv` and
+/// `report.json` into the plan's folder.
+pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
+    let figures = figures::all(results);
+    let document = content::document(plan, results, figures)?;
+    let json = serde_json::to_string_pretty(results).expect("results are plain data") + "\n";
+    let files = [
+        ("report.html", html::render(&document)),
+        ("report.md", markdown::render(&document)),
+        ("report.tex", latex::render(&document)),
+        ("cells.csv", csv::cells(results)),
+        ("claims.csv", csv::claims(results)),
+        ("runs.csv", csv::runs(results)),
+        ("report.json", json),
+    ];
+    let mut written = Vec::new();
+    for (name, text) in files {
+        let path = plan.folder().join(name);
+        fs::write(&path, text).map_err(|error| Error::plan(&path, format!("it cannot be written: {error}")))?;
+        written.push(path);
+    }
+    for figure in document.figures() {
+        let saved = figure.save(plan.folder());
+        written.extend(saved.map_err(|error| {
+            Error::plan(plan.folder(), format!("figure {} cannot be written: {error}", figure.name))
+        })?);
+    }
+    Ok(written)
+}
