@@ -191,9 +191,10 @@ fn describe(plan: &Plan) -> String {
     )
 }
 
-/// 1 h 02 m, 3 m 05 s, 12 s.
+/// 12 days, 1 h 02 m, 3 m 05 s, 12 s.
 pub fn duration(time: Duration) -> String {
     match time.as_secs() {
+        seconds @ 172_800.. => format!("{} days", seconds / 86_400),
         seconds @ 3600.. => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),
         seconds @ 60.. => format!("{} m {:02} s", seconds / 60, seconds % 60),
         seconds => format!("{seconds} s"),
