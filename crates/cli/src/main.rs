@@ -5,9 +5,11 @@
 //! 141 when nobody read its rows any more.
 
 mod bench;
+mod diagnose;
 mod eval;
 mod generate;
 mod lab;
+mod look;
 mod matching;
 mod progress;
 mod runs;
@@ -38,6 +40,8 @@ enum Command {
     Eval(eval::Arguments),
     /// Let a run's model write on from a prompt
     Generate(generate::Arguments),
+    /// Measure the phases of a run: order parameters, drift, locking, and what the paper says of them
+    Diagnose(diagnose::Arguments),
     /// Plan and run experiments: the paper's tables at a scale this machine carries
     Lab(lab::Arguments),
     /// Print the widths and parameter counts of both models at a parameter budget
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         Command::Runs(arguments) => runs::run(&arguments).map(done),
         Command::Eval(arguments) => eval::run(&arguments).map(done),
         Command::Generate(arguments) => generate::run(&arguments).map(done),
+        Command::Diagnose(arguments) => diagnose::run(&arguments).map(done),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Match(arguments) => matching::run(&arguments).map(done),
         Command::Bench(arguments) => bench::run(&arguments).map(done),

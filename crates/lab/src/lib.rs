@@ -13,8 +13,8 @@ pub mod report;
 pub mod results;
 pub mod runner;
 pub mod scale;
-pub mod statistics;
 pub mod submit;
 
 pub use error::{Error, Result};
+pub use kuramoto_phase::statistics;
 pub use plan::{Plan, Planned};

@@ -1,13 +1,33 @@
 //! Points at which a forward pass can be read or changed.
 
+/// The gates of a Kuramoto layer (n x k each); one that the configuration does not have is empty.
+#[derive(Clone, Copy, Debug)]
+pub struct Gates<'a, F> {
+    /// g^q.
+    pub query: &'a [F],
+    /// g^k.
+    pub key: &'a [F],
+    /// v, in rows of `value_stride`.
+    pub value: &'a [F],
+    /// Distance between rows of `value`.
+    pub value_stride: usize,
+}
+
 /// Called during a forward pass; every method does nothing unless overridden, and then costs nothing.
 pub trait Hooks<F> {
+    /// True if `state(0, ..)` may change the state. The first Kuramoto layer then computes from the state what it
+    /// otherwise looks up by byte.
+    fn changes_input(&self) -> bool {
+        false
+    }
     /// The state (n x width) entering layer `layer`; with `layer` = L, the last state.
     fn state(&mut self, _layer: usize, _state: &mut [F]) {}
+    /// The gates of a Kuramoto layer.
+    fn gates(&mut self, _layer: usize, _gates: Gates<'_, F>) {}
+    /// The attention of one head (n rows of `stride`), before dropout. Entries above the diagonal must stay zero.
+    fn attention(&mut self, _layer: usize, _head: usize, _stride: usize, _attention: &mut [F]) {}
     /// The state after the attention increment of `layer`.
     fn middle(&mut self, _layer: usize, _state: &mut [F]) {}
-    /// The attention of one head (n rows of `stride`), before dropout.
-    fn attention(&mut self, _layer: usize, _head: usize, _stride: usize, _attention: &mut [F]) {}
 }
 
 /// Nothing is read or changed.
@@ -15,3 +35,21 @@ pub trait Hooks<F> {
 pub struct NoHooks;
 
 impl<F> Hooks<F> for NoHooks {}
+
+impl<F, H: Hooks<F>> Hooks<F> for &mut H {
+    fn changes_input(&self) -> bool {
+        (**self).changes_input()
+    }
+    fn state(&mut self, layer: usize, state: &mut [F]) {
+        (**self).state(layer, state);
+    }
+    fn gates(&mut self, layer: usize, gates: Gates<'_, F>) {
+        (**self).gates(layer, gates);
+    }
+    fn attention(&mut self, layer: usize, head: usize, stride: usize, attention: &mut [F]) {
+        (**self).attention(layer, head, stride, attention);
+    }
+    fn middle(&mut self, layer: usize, state: &mut [F]) {
+        (**self).middle(layer, state);
+    }
+}

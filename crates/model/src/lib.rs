@@ -25,7 +25,7 @@ pub use ablation::Ablation;
 pub use config::{KuramotoConfig, TransformerConfig};
 pub use engine::{Batch, Engine, Update};
 pub use error::{Error, Result};
-pub use hooks::{Hooks, NoHooks};
+pub use hooks::{Gates, Hooks, NoHooks};
 pub use kuramoto::Kuramoto;
 pub use layout::{Kind, Layout, Slot, Tensor};
 pub use network::{Decoder, Draw, Network, Pass};

@@ -49,19 +49,7 @@ pub fn generate(
     write: &mut dyn FnMut(u8) -> bool,
 ) -> Result<()> {
     sampling.check()?;
-    let known = run.corpus().tokens();
-    let mut history = Vec::with_capacity(prompt.len());
-    for (at, &byte) in prompt.iter().enumerate() {
-        history.push(known[usize::from(byte)].ok_or_else(|| {
-            let corpus = &run.corpus().name;
-            let value = format!("byte 0x{byte:02x} ({:?}) at {at}", char::from(byte));
-            Error::setting(
-                "prompt",
-                value,
-                format!("it does not occur in {corpus}; the model knows only bytes that do"),
-            )
-        })?);
-    }
+    let history = run.corpus().encode("prompt", prompt)?;
     if history.is_empty() {
         return Err(Error::setting("prompt", "\"\"", "give at least one byte to go on from"));
     }

@@ -6,13 +6,13 @@
 //! held while a process trains.
 
 use crate::checkpoint::{self, Loaded};
-use crate::config::Config;
+use crate::config::{Config, Model};
 use crate::data::{Identity, Source};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
 use crate::layers::Layer;
 use crate::state::State;
-use kuramoto_model::Layout;
+use kuramoto_model::{Kuramoto, Layout};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -252,6 +252,16 @@ impl Run {
                 format!("none of the {} checkpoints of this run is good; the newest: {why}", refused.len()),
             )),
         }
+    }
+
+    /// The Kuramoto model of a run with the parameters of a checkpoint; a transformer is refused, as it has no phases.
+    pub fn kuramoto(&self, which: Which) -> Result<(Kuramoto, Loaded)> {
+        let Model::Kuramoto(config) = &self.config.model else {
+            return Err(Error::run(&self.folder, "it is a transformer, which has no phases: give a Kuramoto run"));
+        };
+        let network = Kuramoto::new(config.clone(), self.config.batch.context)?;
+        let loaded = self.load(which, network.layout())?;
+        Ok((network, loaded))
     }
 
     /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if it is gone or

@@ -4,7 +4,7 @@ use super::slots::{FeedForwardSlots, ReadoutSlots};
 use super::workspace::{Layer, Scratch};
 use super::{Kuramoto, Pass, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
-use crate::hooks::Hooks;
+use crate::hooks::{Gates, Hooks};
 use crate::network::Purpose;
 use kuramoto_kernels::frame::Frame;
 use kuramoto_kernels::product::product;
@@ -18,7 +18,7 @@ impl Kuramoto {
         linear::gather(k, self.slots.emb.of(parameters), tokens, &mut scratch.theta[..n * k]);
         hooks.state(0, &mut scratch.theta[..n * k]);
         for (index, layer) in layers.iter_mut().enumerate() {
-            if index == 0 {
+            if index == 0 && !hooks.changes_input() {
                 linear::gather(2 * k, &tables.emb_psi, tokens, &mut layer.psi[..n * 2 * k]);
                 let m = self.slots.sections.total;
                 linear::gather(m, &tables.emb_pre, tokens, &mut layer.pre[..n * m]);
@@ -26,6 +26,7 @@ impl Kuramoto {
                 self.lift_and_map(pass, index, &scratch.theta, layer);
             }
             self.gates(n, layer);
+            hooks.gates(index, self.gates_of(n, layer));
             self.phasors(pass, index, 0, layer, scratch);
             self.attend(pass, index, layer, scratch, packed, hooks);
             self.step(pass, index, layer, scratch, hooks);
@@ -97,6 +98,14 @@ impl Kuramoto {
             let (pre, gates, inverse) = (&mut pre[first..], &mut gates[..n * k], &mut inverse[..n * h]);
             gate::forward(activation, normalize, h, k, pre, sections.total, gates, inverse);
         }
+    }
+
+    /// What hooks see of a layer's gates.
+    fn gates_of<'a, F: Real>(&self, n: usize, layer: &'a Layer<F>) -> Gates<'a, F> {
+        let (k, sections) = (self.config.width, self.slots.sections);
+        let metric = if sections.q.is_some() { n * k } else { 0 };
+        let value = sections.value.filter(|_| self.circular()).map_or(&[][..], |first| &layer.pre[first..]);
+        Gates { query: &layer.gq[..metric], key: &layer.gk[..metric], value, value_stride: sections.total }
     }
 
     /// psi, gq, gk of positions `first..first + n` -> q, key; with a transport frame, also its contractions

@@ -79,6 +79,19 @@ impl Identity {
         }
         tokens
     }
+
+    /// Text as tokens; an error that names the first byte which the corpus does not have. `what` is what the text is.
+    pub fn encode(&self, what: &str, text: &[u8]) -> Result<Vec<u8>> {
+        let known = self.tokens();
+        let encode = |(at, &byte): (usize, &u8)| {
+            known[usize::from(byte)].ok_or_else(|| {
+                let value = format!("byte 0x{byte:02x} ({:?}) at {at}", char::from(byte));
+                let allowed = format!("it does not occur in {}; the model knows only bytes that do", self.name);
+                Error::setting(what, value, allowed)
+            })
+        };
+        text.iter().enumerate().map(encode).collect()
+    }
 }
 
 enum Bytes {

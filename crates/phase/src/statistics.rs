@@ -1,8 +1,7 @@
-//! Statistics of paired runs.
+//! Statistics of few samples: moments, intervals, tests, ranks.
 //!
-//! The unit is the seed: seed s gives both arms the same batches and the same start where they share parameters, so
-//! what is compared is the difference within a seed. With few seeds little can be said, and these functions say how
-//! little: [`smallest_p`] is the least p-value that so many pairs could ever show.
+//! The unit is whatever was drawn independently: a seed of paired runs, a window of text. With few units little can
+//! be said, and these functions say how little: [`smallest_p`] is the least p-value that so many pairs could ever show.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -1,5 +1,7 @@
 //! How figures look, and how they are saved: SVG and PNG of the same drawing.
 
+mod dashes;
+
 use kuva::backend::png::PngBackend;
 use kuva::backend::svg::SvgBackend;
 use kuva::prelude::{Layout, Plot};
@@ -37,6 +39,8 @@ pub struct Figure {
     pub name: String,
     /// What it shows, in a sentence or two.
     pub caption: String,
+    svg: String,
+    /// What the PNG is drawn from.
     scene: Scene,
 }
 
@@ -46,23 +50,28 @@ const PNG_SCALE: f32 = 3.0;
 impl Figure {
     /// One panel.
     pub fn single(name: &str, caption: &str, plots: Vec<Plot>, layout: Layout) -> Figure {
-        Figure { name: name.into(), caption: caption.into(), scene: render_multiple(plots, style(layout)) }
+        Figure::of(name, caption, render_multiple(plots, style(layout)))
     }
 
     /// Several panels.
     pub fn panels(name: &str, caption: &str, panels: Panels) -> Figure {
-        Figure { name: name.into(), caption: caption.into(), scene: panels.render() }
+        Figure::of(name, caption, panels.render())
+    }
+
+    fn of(name: &str, caption: &str, scene: Scene) -> Figure {
+        let svg = SvgBackend::new().render_scene(&scene);
+        Figure { name: name.into(), caption: caption.into(), svg, scene: dashes::cut(scene) }
     }
 
     /// As SVG.
-    pub fn svg(&self) -> String {
-        SvgBackend::new().render_scene(&self.scene)
+    pub fn svg(&self) -> &str {
+        &self.svg
     }
 
     /// Writes `NAME.svg` and `NAME.png` into a folder.
     pub fn save(&self, folder: &Path) -> io::Result<[PathBuf; 2]> {
         let [svg, png] = ["svg", "png"].map(|ending| folder.join(format!("{}.{ending}", self.name)));
-        fs::write(&svg, self.svg())?;
+        fs::write(&svg, &self.svg)?;
         let pixels = PngBackend::new().with_scale(PNG_SCALE).render_scene(&self.scene);
         fs::write(&png, pixels.map_err(io::Error::other)?)?;
         Ok([svg, png])

@@ -1,0 +1,15 @@
+//! Errors of measurements.
+
+/// What can go wrong when a model is looked into.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nothing to look at.
+    #[error("the text is empty: give at least one byte")]
+    Empty,
+    /// The model.
+    #[error(transparent)]
+    Model(#[from] kuramoto_model::Error),
+}
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,77 @@
+//! Dashes for pixels.
+//!
+//! The drawing library's PNG side begins the pattern anew at every point of a line, does not scale it, and rounds its
+//! ends, so that dashed curves come out solid. Here every dash becomes a line of its own beforehand.
+
+use kuva::render::render::{Primitive, Scene};
+
+/// Lengths of a dash and of the gap after it, in units of the drawing.
+const PATTERN: (f64, f64) = (8.0, 4.0);
+
+/// The same scene with dashed lines cut up.
+pub fn cut(mut scene: Scene) -> Scene {
+    scene.elements = scene.elements.into_iter().flat_map(pieces).collect();
+    scene
+}
+
+fn pieces(element: Primitive) -> Vec<Primitive> {
+    let (points, stroke, stroke_width) = match element {
+        Primitive::PolyLine { points, stroke, stroke_width, stroke_dasharray: Some(_) } => {
+            (points, stroke, stroke_width)
+        }
+        Primitive::Line { x1, y1, x2, y2, stroke, stroke_width, stroke_dasharray: Some(_) } => {
+            (vec![(x1, y1), (x2, y2)], stroke, stroke_width)
+        }
+        other => return vec![other],
+    };
+    // Round ends reach half a width into the gap from both sides.
+    let dashes = dashes(&points, PATTERN.0 - stroke_width, PATTERN.1 + stroke_width);
+    let line = |points| Primitive::PolyLine { points, stroke: stroke.clone(), stroke_width, stroke_dasharray: None };
+    dashes.into_iter().map(line).collect()
+}
+
+/// Cuts a line into dashes of a length with gaps between them, measured along the line.
+fn dashes(points: &[(f64, f64)], dash: f64, gap: f64) -> Vec<Vec<(f64, f64)>> {
+    let mut found = Vec::new();
+    let (mut drawing, mut left) = (true, dash);
+    let mut current: Vec<(f64, f64)> = points.first().copied().into_iter().collect();
+    for pair in points.windows(2) {
+        let ((mut x, mut y), (to_x, to_y)) = (pair[0], pair[1]);
+        loop {
+            let rest = (to_x - x).hypot(to_y - y);
+            if rest <= left {
+                left -= rest;
+                current.extend(drawing.then_some((to_x, to_y)));
+                break;
+            }
+            (x, y) = (x + (to_x - x) * left / rest, y + (to_y - y) * left / rest);
+            if drawing {
+                current.push((x, y));
+                found.push(std::mem::take(&mut current));
+            } else {
+                current = vec![(x, y)];
+            }
+            drawing = !drawing;
+            left = if drawing { dash } else { gap };
+        }
+    }
+    found.extend((current.len() > 1).then_some(current));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dashes;
+
+    /// The pattern runs on over the points of a line, however close they are.
+    #[test]
+    fn dashes_do_not_begin_anew() {
+        let straight = dashes(&[(0.0, 0.0), (30.0, 0.0)], 8.0, 4.0);
+        let ends: Vec<(f64, f64)> = straight.iter().map(|dash| (dash[0].0, dash[dash.len() - 1].0)).collect();
+        assert_eq!(ends, [(0.0, 8.0), (12.0, 20.0), (24.0, 30.0)]);
+        let fine: Vec<(f64, f64)> = (0..=60).map(|i| (f64::from(i) / 2.0, 0.0)).collect();
+        let ends: Vec<(f64, f64)> =
+            dashes(&fine, 8.0, 4.0).iter().map(|dash| (dash[0].0, dash[dash.len() - 1].0)).collect();
+        assert_eq!(ends, [(0.0, 8.0), (12.0, 20.0), (24.0, 30.0)]);
+    }
+}

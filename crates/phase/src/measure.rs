@@ -1,0 +1,216 @@
+//! Measures: one number for one layer of one window. A new measure is a function here and a row in [`MEASURES`].
+
+use crate::circular::Resultant;
+use crate::locking;
+use crate::order::{Attended, over_tokens};
+use crate::statistics::{mean, standard_deviation};
+use crate::trace::Trace;
+
+/// A window, and what is derived from it once for all measures.
+pub struct Window<'a> {
+    /// What the model left.
+    pub trace: &'a Trace<f32>,
+    /// G of every layer.
+    pub attended: Vec<Attended<f32>>,
+    /// Radii (r1, r2) of every layer's two bounds, where it has them.
+    pub radii: &'a [(Option<f64>, Option<f64>)],
+}
+
+impl<'a> Window<'a> {
+    /// Of a trace of a model with these radii.
+    pub fn new(trace: &'a Trace<f32>, radii: &'a [(Option<f64>, Option<f64>)]) -> Window<'a> {
+        Window { trace, attended: (0..trace.layers()).map(|layer| Attended::of(trace, layer)).collect(), radii }
+    }
+
+    fn over_positions(&self, of: impl Fn(usize) -> f64) -> f64 {
+        (0..self.trace.n).map(of).sum::<f64>() / self.trace.n as f64
+    }
+}
+
+/// A measure.
+pub struct Measure {
+    /// On the command line and in files.
+    pub name: &'static str,
+    /// Its formula, in the paper's symbols.
+    pub formula: &'static str,
+    /// What it says, in a sentence.
+    pub meaning: &'static str,
+    /// Of the window's layer; NaN where the configuration does not have what it needs.
+    pub of: fn(&Window<'_>, usize) -> f64,
+}
+
+/// Every measure.
+pub const MEASURES: [Measure; 15] = [
+    Measure {
+        name: "local-order",
+        formula: "mean_t R_t, R_t = mean_j |G_tj|, G_tj = sum_u A_tu e^{i theta_uj}",
+        meaning: "coherence of the phases a token attends to; 1 also where it attends to itself alone",
+        of: |window, layer| window.over_positions(|t| window.attended[layer].local_order(t)),
+    },
+    Measure {
+        name: "global-order",
+        formula: "mean_j R_j, R_j = |1/N sum_u e^{i theta_uj}|",
+        meaning: "coherence of all tokens of the window; unrelated phases give about 0.886 / sqrt(N)",
+        of: |window, layer| mean(&lengths(window, layer)),
+    },
+    Measure {
+        name: "order-spread",
+        formula: "sd_j R_j",
+        meaning: "how far oscillators differ in their coherence over tokens",
+        of: |window, layer| standard_deviation(&lengths(window, layer)),
+    },
+    Measure {
+        name: "metastability",
+        formula: "sd_t |1/k sum_j e^{i theta_tj}|",
+        meaning: "how much the coherence within a token changes along the text",
+        of: metastability,
+    },
+    Measure {
+        name: "alignment",
+        formula: "mean_t,j cos(theta_tj - arg G_tj)",
+        meaning: "how far a token's phases point where its attended mean points",
+        of: |window, layer| window.over_positions(|t| window.attended[layer].alignment(t)),
+    },
+    Measure {
+        name: "oscillator-locking",
+        formula: "mean_i<j |1/N sum_t e^{i(theta_ti - theta_tj)}|",
+        meaning: "phase locking between oscillators along the text",
+        of: |window, layer| locking::mean_off_diagonal(&locking::oscillators(window.trace, layer), window.trace.k),
+    },
+    Measure {
+        name: "token-locking",
+        formula: "mean_t<u |1/k sum_j e^{i(theta_tj - theta_uj)}|",
+        meaning: "phase locking between tokens over oscillators",
+        of: |window, layer| locking::mean_off_diagonal(&locking::tokens(window.trace, layer), window.trace.n),
+    },
+    Measure {
+        name: "self-coupling",
+        formula: "mean_t A_tt",
+        meaning: "share of the coupling that a token has with itself, which pulls nothing",
+        of: |window, layer| coupled(window, layer, |t, u| f64::from(u8::from(t == u))),
+    },
+    Measure {
+        name: "coupling-range",
+        formula: "mean_t sum_u A_tu (t - u)",
+        meaning: "how far back a token couples, in bytes",
+        of: |window, layer| coupled(window, layer, |t, u| (t - u) as f64),
+    },
+    Measure {
+        name: "coupled-tokens",
+        formula: "mean_t exp(-sum_u A_tu ln A_tu)",
+        meaning: "effective number of tokens a token couples with",
+        of: coupled_tokens,
+    },
+    Measure {
+        name: "attraction",
+        formula: "share of v_tj > 0",
+        meaning: "value gates that attract; the others repel",
+        of: |window, layer| share(&window.trace.value[layer], |v| v > 0.0),
+    },
+    Measure {
+        name: "metric-rank",
+        formula: "mean_t (sum_j m_tj)^2 / (k sum_j m_tj^2), m_tj = |g^q_tj sum_u A_tu g^k_uj|",
+        meaning: "share of the oscillators that the metric a token uses counts, by participation ratio",
+        of: metric_rank,
+    },
+    Measure {
+        name: "attention-step",
+        formula: "mean_t rms_j(theta_mid - theta) / r1",
+        meaning: "size of the synchronization step against its radius; 1 is full saturation",
+        of: |window, layer| {
+            let trace = window.trace;
+            step(trace, &trace.states[layer], &trace.middles[layer], window.radii[layer].0)
+        },
+    },
+    Measure {
+        name: "feed-forward-step",
+        formula: "mean_t rms_j(theta_next - theta_mid) / r2",
+        meaning: "size of the feed-forward step against its radius",
+        of: |window, layer| {
+            let trace = window.trace;
+            step(trace, &trace.middles[layer], &trace.states[layer + 1], window.radii[layer].1)
+        },
+    },
+    Measure {
+        name: "non-uniform",
+        formula: "share of oscillators whose phases over tokens fail Rayleigh's test at 1%",
+        meaning: "oscillators whose phases are not spread evenly round the circle",
+        of: |window, layer| {
+            let resultants = over_tokens(&window.trace.states[layer], window.trace.k);
+            let failed = resultants.iter().filter(|resultant| resultant.rayleigh().1 < 0.01).count();
+            failed as f64 / window.trace.k as f64
+        },
+    },
+];
+
+/// The measure of that name.
+pub fn named(name: &str) -> Option<&'static Measure> {
+    MEASURES.iter().find(|measure| measure.name == name)
+}
+
+fn lengths(window: &Window<'_>, layer: usize) -> Vec<f64> {
+    over_tokens(&window.trace.states[layer], window.trace.k).iter().map(Resultant::length).collect()
+}
+
+fn metastability(window: &Window<'_>, layer: usize) -> f64 {
+    let rows = window.trace.states[layer].chunks_exact(window.trace.k);
+    let orders: Vec<f64> = rows.map(|row| Resultant::of(row.iter().map(|&x| f64::from(x))).length()).collect();
+    standard_deviation(&orders)
+}
+
+/// Mean over heads and positions of sum_u A_tu f(t, u).
+fn coupled(window: &Window<'_>, layer: usize, f: impl Fn(usize, usize) -> f64) -> f64 {
+    let (trace, n) = (window.trace, window.trace.n);
+    let head = |head: usize| {
+        let rows = trace.coupling(layer, head).chunks_exact(n).enumerate();
+        rows.map(|(t, row)| (0..=t).map(|u| f64::from(row[u]) * f(t, u)).sum::<f64>()).sum::<f64>()
+    };
+    (0..trace.heads).map(head).sum::<f64>() / (trace.heads * n) as f64
+}
+
+fn coupled_tokens(window: &Window<'_>, layer: usize) -> f64 {
+    let (trace, n) = (window.trace, window.trace.n);
+    let entropy =
+        |row: &[f32]| -> f64 { row.iter().map(|&a| f64::from(a)).filter(|&a| a > 0.0).map(|a| -a * a.ln()).sum() };
+    let rows = (0..trace.heads).flat_map(|head| trace.coupling(layer, head).chunks_exact(n));
+    rows.map(|row| entropy(row).exp()).sum::<f64>() / (trace.heads * n) as f64
+}
+
+fn share(values: &[f32], is: impl Fn(f32) -> bool) -> f64 {
+    values.iter().filter(|&&value| is(value)).count() as f64 / values.len() as f64
+}
+
+fn metric_rank(window: &Window<'_>, layer: usize) -> f64 {
+    let (trace, n, k, kh) = (window.trace, window.trace.n, window.trace.k, window.trace.head_width());
+    let (query, key) = (&trace.query[layer], &trace.key[layer]);
+    if query.is_empty() {
+        return f64::NAN;
+    }
+    let mut attended = vec![0.0f64; k];
+    let rank = |t: usize| {
+        attended.fill(0.0);
+        for head in 0..trace.heads {
+            let row = &trace.coupling(layer, head)[t * n..][..=t];
+            for (u, &a) in row.iter().enumerate() {
+                let gates = &key[u * k + head * kh..][..kh];
+                for (sum, &gate) in attended[head * kh..][..kh].iter_mut().zip(gates) {
+                    *sum += f64::from(a * gate);
+                }
+            }
+        }
+        let metric = attended.iter().zip(&query[t * k..][..k]).map(|(sum, &gate)| (sum * f64::from(gate)).abs());
+        let (sum, squares) = metric.fold((0.0, 0.0), |(sum, squares), m| (sum + m, squares + m * m));
+        sum * sum / (k as f64 * squares)
+    };
+    (0..n).map(rank).sum::<f64>() / n as f64
+}
+
+fn step(trace: &Trace<f32>, from: &[f32], to: &[f32], radius: Option<f64>) -> f64 {
+    let Some(radius) = radius else { return f64::NAN };
+    let rows = from.chunks_exact(trace.k).zip(to.chunks_exact(trace.k));
+    let size = |(a, b): (&[f32], &[f32])| {
+        let squares: f64 = a.iter().zip(b).map(|(x, y)| f64::from(y - x).powi(2)).sum();
+        (squares / trace.k as f64).sqrt()
+    };
+    rows.map(size).sum::<f64>() / (trace.n as f64 * radius)
+}

@@ -1,0 +1,46 @@
+//! Kuramoto models with the random weights of the fixtures, and what another implementation says of them.
+
+#[allow(dead_code)]
+#[path = "../../../model/examples/parity/fixture.rs"]
+mod fixture;
+#[allow(dead_code)]
+#[path = "../../../model/examples/parity/naive.rs"]
+mod naive;
+
+pub use fixture::Fixture;
+use kuramoto_kernels::Real;
+use kuramoto_model::Kuramoto;
+use kuramoto_phase::Probe;
+use std::path::Path;
+
+/// Every fixture of a Kuramoto model.
+pub fn all() -> Vec<(String, Fixture, Kuramoto)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures");
+    let read = |name: String| {
+        let fixture = Fixture::read(&folder, &name).unwrap();
+        let fixture::Model::Kuramoto(config) = &fixture.model else { return None };
+        let network = Kuramoto::new(config.clone(), fixture.length).unwrap();
+        Some((name, fixture, network))
+    };
+    fixture::names(&folder).unwrap().into_iter().filter_map(read).collect()
+}
+
+/// The fixture of that name.
+#[allow(dead_code)]
+pub fn named(name: &str) -> (Fixture, Kuramoto) {
+    let (_, fixture, network) = all().into_iter().find(|(other, ..)| other == name).unwrap();
+    (fixture, network)
+}
+
+pub fn parameters<F: Real>(fixture: &Fixture, network: &Kuramoto) -> Vec<F> {
+    let mut parameters = vec![F::ZERO; network.layout().count()];
+    for tensor in network.layout().tensors() {
+        let values = &fixture.tensors[&format!("param.{}", tensor.name)];
+        tensor.slot.of_mut(&mut parameters).iter_mut().zip(values).for_each(|(x, value)| *x = F::from_f64(*value));
+    }
+    parameters
+}
+
+pub fn probe<F: Real>(fixture: &Fixture, network: &Kuramoto) -> Probe<F> {
+    Probe::new(network.clone(), parameters(fixture, network))
+}

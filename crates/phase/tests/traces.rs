@@ -1,0 +1,120 @@
+//! What is read at the hook points is what another implementation says, and the pulls add up to the step.
+
+mod common;
+
+use kuramoto_model::config::{Metric, Value};
+use kuramoto_phase::Trace;
+use kuramoto_phase::pull::Pulls;
+use kuramoto_phase::survey::{Surrogate, survey};
+
+/// Rows of a sequence of a tensor (.., batch, length x width).
+fn part<'a>(tensor: &'a [f64], index: usize, batch: usize, sequence: usize, size: usize) -> &'a [f64] {
+    &tensor[(index * batch + sequence) * size..][..size]
+}
+
+fn near(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (x, y) in found.iter().zip(expected) {
+        assert!((x - y).abs() < 1e-9 * (1.0 + y.abs()), "{what}: {x} against {y}");
+    }
+}
+
+#[test]
+fn phases_and_couplings_are_those_of_the_fixtures() {
+    let all = common::all();
+    assert_eq!(all.len(), 18);
+    for (name, fixture, network) in all {
+        let mut probe = common::probe::<f64>(&fixture, &network);
+        let mut trace = Trace::of(&network);
+        for sequence in 0..fixture.batch {
+            let n = fixture.length;
+            probe.run(&fixture.tokens[sequence * n..][..n], &mut trace).unwrap();
+            for (layer, state) in trace.states.iter().enumerate() {
+                near(state, part(&fixture.tensors["theta"], layer, fixture.batch, sequence, n * trace.k), &name);
+            }
+            for layer in 0..trace.layers() {
+                let middle = part(&fixture.tensors["theta_mid"], layer, fixture.batch, sequence, n * trace.k);
+                near(&trace.middles[layer], middle, &name);
+                let attention = part(&fixture.tensors["attn"], layer, fixture.batch, sequence, trace.heads * n * n);
+                near(&trace.attention[layer], attention, &name);
+            }
+        }
+    }
+}
+
+#[test]
+fn pulls_add_up_to_the_step() {
+    let mut tried = 0;
+    for (name, fixture, network) in common::all() {
+        let config = network.config();
+        // Projected and transported values are not pulls between phases.
+        if config.value != Value::Circular || config.metric == Metric::Transport {
+            continue;
+        }
+        tried += 1;
+        let mut probe = common::probe::<f64>(&fixture, &network);
+        let mut trace = Trace::of(&network);
+        probe.run(&fixture.tokens[..fixture.length], &mut trace).unwrap();
+        for layer in 0..trace.layers() {
+            let radius = probe.parameter(&format!("layers.{layer}.log_r1")).map(|logarithm| logarithm[0].exp());
+            for t in 0..trace.n {
+                let pulls = Pulls::on(&trace, layer, t, radius);
+                for j in 0..trace.k {
+                    let step = trace.middles[layer][t * trace.k + j] - trace.states[layer][t * trace.k + j];
+                    assert!((pulls.increment(j) - step).abs() < 1e-9, "{name}: {} against {step}", pulls.increment(j));
+                }
+                let strongest = pulls.strongest(&trace, layer);
+                assert!(strongest.is_sorted_by(|a, b| a.size >= b.size));
+                let own = strongest.iter().find(|pull| pull.by == t).unwrap();
+                assert_eq!((own.size, own.attraction), (0.0, 0.0), "nobody pulls itself");
+                assert!((strongest.iter().map(|pull| pull.coupling).sum::<f64>() - 1.0).abs() < 1e-9);
+                assert!(strongest.iter().all(|pull| pull.attraction.abs() <= 1.0 + 1e-12));
+            }
+        }
+    }
+    assert_eq!(tried, 16);
+}
+
+/// Without a value gate every pull attracts.
+#[test]
+fn without_gates_all_attract() {
+    let (fixture, network) = common::named("ka_no_value_gate");
+    let mut probe = common::probe::<f64>(&fixture, &network);
+    let mut trace = Trace::of(&network);
+    probe.run(&fixture.tokens[..fixture.length], &mut trace).unwrap();
+    for pull in Pulls::on(&trace, 0, 8, None).strongest(&trace, 0).iter().filter(|pull| pull.by != 8) {
+        // A token of the same byte has the same phases at first and does not pull.
+        assert!(pull.attraction == 1.0 || pull.size == 0.0, "{pull:?}");
+    }
+}
+
+#[test]
+fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
+    let (fixture, network) = common::named("ka_ref_h2");
+    let parameters = common::parameters::<f32>(&fixture, &network);
+    let n = fixture.length;
+    let windows: Vec<_> = fixture.tokens.chunks(n).zip(fixture.targets.chunks(n)).cycle().take(5).collect();
+    let of = |surrogate, threads| survey(&network, &parameters, &windows, surrogate, 7, threads).unwrap();
+    let ours = of(None, 1);
+    for threads in [2, 3, 9] {
+        let other = of(None, threads);
+        assert_eq!(ours.named("local-order", 1), other.named("local-order", 1));
+        assert_eq!(ours.bits_per_byte(), other.bits_per_byte());
+    }
+    let mean = kuramoto_phase::statistics::mean;
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-5, "{a} against {b}");
+    // Dealing phases to other oscillators leaves the order within a token as it is.
+    near(mean(ours.named("metastability", 1)), mean(of(Some(Surrogate::Permuted), 2).named("metastability", 1)));
+    // Uniform coupling: half a window back on average, and 1/(t + 1) with oneself.
+    let uniform = of(Some(Surrogate::Uniform), 2);
+    near(mean(uniform.named("coupling-range", 0)), (n as f64 - 1.0) / 4.0);
+    near(mean(uniform.named("self-coupling", 0)), (1..=n).map(|t| 1.0 / t as f64).sum::<f64>() / n as f64);
+    near(mean(uniform.named("coupled-tokens", 0)), (n as f64 + 1.0) / 2.0);
+    near(mean(ours.named("global-order", 0)), mean(uniform.named("global-order", 0)));
+    assert_ne!(ours.named("local-order", 0), uniform.named("local-order", 0));
+    assert_ne!(ours.named("global-order", 1), of(Some(Surrogate::Untrained), 2).named("global-order", 1));
+    // The same bytes in another order: the embedding's global order stays, what depends on order does not.
+    let shuffled = of(Some(Surrogate::Shuffled), 2);
+    near(mean(ours.named("global-order", 0)), mean(shuffled.named("global-order", 0)));
+    assert_ne!(ours.named("local-order", 0), shuffled.named("local-order", 0));
+}
