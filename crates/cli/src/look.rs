@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use kuramoto_model::Kuramoto;
-use kuramoto_phase::survey::Text;
+use kuramoto_phase::windows::Text;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::{Corpus, Run, Split, windows};
 use std::fs;

@@ -9,11 +9,14 @@ mod diagnose;
 mod eval;
 mod generate;
 mod lab;
+mod lesion;
 mod look;
 mod matching;
 mod progress;
+mod pulls;
 mod runs;
 mod signals;
+mod simulate;
 mod table;
 mod text;
 mod train;
@@ -42,6 +45,12 @@ enum Command {
     Generate(generate::Arguments),
     /// Measure the phases of a run: order parameters, drift, locking, and what the paper says of them
     Diagnose(diagnose::Arguments),
+    /// Take part of a run's model away, dose by dose, and see what it costs in bits per byte
+    Lesion(lesion::Arguments),
+    /// List who pulled a byte, layer by layer, by how much and which way
+    Pulls(pulls::Arguments),
+    /// Simulate the classical Kuramoto model and plot its transition
+    Simulate(simulate::Arguments),
     /// Plan and run experiments: the paper's tables at a scale this machine carries
     Lab(lab::Arguments),
     /// Print the widths and parameter counts of both models at a parameter budget
@@ -58,6 +67,9 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(&arguments).map(done),
         Command::Generate(arguments) => generate::run(&arguments).map(done),
         Command::Diagnose(arguments) => diagnose::run(&arguments).map(done),
+        Command::Lesion(arguments) => lesion::run(&arguments).map(done),
+        Command::Pulls(arguments) => pulls::run(&arguments).map(done),
+        Command::Simulate(arguments) => simulate::run(&arguments).map(done),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Match(arguments) => matching::run(&arguments).map(done),
         Command::Bench(arguments) => bench::run(&arguments).map(done),
@@ -70,6 +82,7 @@ fn main() -> ExitCode {
             note(&format!("error: {error:#}"));
             let usage = error.is::<kuramoto_model::Error>()
                 || error.downcast_ref().is_some_and(kuramoto_train::Error::is_usage)
+                || error.is::<kuramoto_phase::Error>()
                 || error.downcast_ref().is_some_and(kuramoto_lab::Error::is_usage);
             ExitCode::from(if usage { 2 } else { 1 })
         }

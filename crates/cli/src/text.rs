@@ -17,6 +17,11 @@ pub fn printable(bytes: &[u8]) -> String {
     out
 }
 
+/// On one line, in quotes, everything but plain letters escaped: single bytes of a text can be told apart.
+pub fn quoted(bytes: &[u8]) -> String {
+    format!("\"{}\"", bytes.escape_ascii())
+}
+
 /// Lines of at most `width` characters.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();

@@ -20,6 +20,15 @@ impl Resultant {
         resultant
     }
 
+    /// Of all angles that were added to these.
+    pub fn of_all<'a>(parts: impl IntoIterator<Item = &'a Resultant>) -> Resultant {
+        parts.into_iter().fold(Resultant::default(), |all, part| Resultant {
+            cosines: all.cosines + part.cosines,
+            sines: all.sines + part.sines,
+            count: all.count + part.count,
+        })
+    }
+
     /// Adds an angle.
     pub fn add(&mut self, angle: f64) {
         let (sine, cosine) = angle.sin_cos();

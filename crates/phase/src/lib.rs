@@ -11,6 +11,7 @@ pub mod diagnostics;
 pub mod error;
 pub mod figure;
 pub mod intervention;
+pub mod lesion;
 pub mod locking;
 pub mod measure;
 pub mod order;
@@ -18,6 +19,7 @@ pub mod pull;
 pub mod statistics;
 pub mod survey;
 pub mod trace;
+pub mod windows;
 
 pub use error::{Error, Result};
 pub use trace::{Probe, Trace};

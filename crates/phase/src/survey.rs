@@ -5,6 +5,7 @@ use crate::measure::{MEASURES, Window};
 use crate::order::global_order;
 use crate::statistics::{Interval, mean, mean_interval, standard_deviation};
 use crate::trace::{Probe, Trace};
+use crate::windows::{Text, over_windows};
 use kuramoto_model::{Kuramoto, Network};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -100,9 +101,6 @@ impl Survey {
     }
 }
 
-/// A window of text: tokens and the token after each.
-pub type Text<'a> = (&'a [u8], &'a [u8]);
-
 /// Radii of every layer's two bounds.
 pub fn radii(probe: &Probe<f32>) -> Vec<(Option<f64>, Option<f64>)> {
     let radius = |layer: usize, name: &str| {
@@ -125,32 +123,19 @@ pub fn survey(
     if surrogate == Some(Surrogate::Untrained) {
         Network::<f32>::initialize(network, seed, &mut start);
     }
-    let threads = threads.clamp(1, windows.len().max(1));
-    let share = |thread: usize| -> Result<Vec<(usize, One)>> {
-        let mut probe = Probe::new(network.clone(), start.clone());
+    let begin = || {
+        let probe = Probe::new(network.clone(), start.clone());
         let radii = radii(&probe);
-        let mut trace = Trace::of(network);
-        let mut seen = Vec::new();
-        for index in (thread..windows.len()).step_by(threads) {
-            let mut random = ChaCha8Rng::seed_from_u64(seed ^ (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-            seen.push((index, one(&mut probe, &mut trace, &radii, windows[index], surrogate, &mut random)?));
-        }
-        Ok(seen)
+        (probe, radii, Trace::of(network))
     };
-    let shares: Vec<Result<Vec<(usize, One)>>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|thread| scope.spawn(move || share(thread))).collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    let mut seen = shares.into_iter().collect::<Result<Vec<_>>>()?.concat();
-    seen.sort_by_key(|(index, _)| *index);
-    Ok(gather(network.config().layers, seen.into_iter().map(|(_, one)| one).collect()))
+    let seen = over_windows(windows, threads, begin, |(probe, radii, trace), index, text| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed ^ (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        one(probe, trace, radii, text, surrogate, &mut random)
+    })?;
+    Ok(gather(network.config().layers, seen))
 }
 
 /// What one window gave.
-#[derive(Clone)]
 struct One {
     /// By measure, layer.
     values: Vec<Vec<f64>>,

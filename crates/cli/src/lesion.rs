@@ -1,0 +1,112 @@
+//! `kuramoto lesion`: dose-response curves of a run.
+
+use crate::look::{Look, write};
+use crate::table::Table;
+use anyhow::Result;
+use kuramoto_phase::lesion::{Lesion, Response, Site, Trial, figure};
+use kuramoto_train::Error;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    look: Look,
+    /// oscillators, synchronization, feed-forward, layer, coupling, freeze-omega, permute-omega or tau
+    #[arg(long, default_value = "synchronization")]
+    what: String,
+    /// Layers, from 0, separated by commas [default: each in turn]
+    #[arg(long, value_delimiter = ',')]
+    layers: Vec<usize>,
+    /// Only the oscillators of this head, from 0
+    #[arg(long)]
+    head: Option<usize>,
+    /// Doses, separated by commas: shares from 0 to 1, or multiples of tau
+    #[arg(long, value_delimiter = ',')]
+    doses: Vec<f64>,
+    /// Draws of lesions that are drawn at random
+    #[arg(long, default_value_t = 3)]
+    repeats: u64,
+    /// Of the draws
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Folder of the table and the figure [default: lesions in the run]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+fn wrong(key: &str, value: impl ToString, allowed: impl Into<String>) -> Error {
+    Error::Setting { key: key.into(), value: value.to_string(), allowed: allowed.into() }
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let lesion = Lesion::ALL.into_iter().find(|lesion| lesion.name() == arguments.what).ok_or_else(|| {
+        let names: Vec<&str> = Lesion::ALL.iter().map(|lesion| lesion.name()).collect();
+        wrong("--what", format!("{:?}", arguments.what), format!("choose one of {}", names.join(", ")))
+    })?;
+    let top = if lesion == Lesion::Tau { f64::INFINITY } else { 1.0 };
+    if let Some(dose) = arguments.doses.iter().find(|dose| !(0.0..=top).contains(*dose) || dose.is_infinite()) {
+        return Err(
+            wrong("--doses", dose, if top == 1.0 { "a dose is from 0 to 1" } else { "a dose is at least 0" }).into()
+        );
+    }
+    let doses = if arguments.doses.is_empty() { lesion.doses() } else { &arguments.doses };
+    let subject = arguments.look.open()?;
+    let sites = sites(arguments, lesion, subject.network.config())?;
+    let windows = subject.windows();
+    let trial = Trial {
+        network: &subject.network,
+        parameters: &subject.parameters,
+        windows: &windows,
+        repeats: arguments.repeats,
+        seed: arguments.seed,
+        threads: arguments.look.threads()?,
+    };
+    let responses = trial.respond(lesion, &sites, doses)?;
+
+    let mut table = Table::new(&["layer", "dose", "bits per byte", "rise", "95% interval"]);
+    let name = |response: &Response| response.layer.map_or_else(|| "all".to_string(), |layer| layer.to_string());
+    let mut csv = "lesion,layer,dose,bits_per_byte,rise,low,high\n".to_string();
+    for response in &responses {
+        let Response { dose, bits_per_byte, rise, interval, .. } = response;
+        let (low, high) = (interval.low, interval.high);
+        table.row([
+            name(response),
+            dose.to_string(),
+            format!("{bits_per_byte:.4}"),
+            format!("{rise:+.4}"),
+            format!("{low:+.4} to {high:+.4}"),
+        ]);
+        writeln!(csv, "{},{},{dose},{bits_per_byte},{rise},{low},{high}", lesion.name(), name(response)).ok();
+    }
+    let folder = arguments.out.clone().unwrap_or_else(|| arguments.look.run.join("lesions"));
+    let mut files = vec![write(&folder, &format!("lesion-{}.csv", lesion.name()), &csv)?];
+    files.extend(figure(lesion, &responses).save(&folder)?);
+    let files: Vec<String> = files.iter().map(|path| format!("    {}\n", path.display())).collect();
+    crate::print(&format!(
+        "{}, {} windows of {}, after step {}: {}\n\n{table}\nwrote\n{}",
+        arguments.look.run.display(),
+        windows.len(),
+        subject.text,
+        subject.step,
+        lesion.name(),
+        files.concat()
+    ))
+}
+
+fn sites(arguments: &Arguments, lesion: Lesion, config: &kuramoto_model::KuramotoConfig) -> Result<Vec<Site>> {
+    let (layers, heads, k) = (config.layers, config.heads, config.width);
+    if let Some(head) = arguments.head.filter(|&head| head >= heads) {
+        return Err(wrong("--head", head, format!("the model has heads 0 to {}", heads - 1)).into());
+    }
+    if let Some(layer) = arguments.layers.iter().find(|&&layer| layer >= layers) {
+        return Err(wrong("--layers", layer, format!("the model has layers 0 to {}", layers - 1)).into());
+    }
+    let oscillators = arguments.head.map(|head| (head * k / heads..(head + 1) * k / heads).collect());
+    let chosen = match (&arguments.layers[..], lesion.is_of_a_layer()) {
+        (_, false) => vec![0],
+        ([], true) => (0..layers).collect(),
+        (some, true) => some.to_vec(),
+    };
+    Ok(chosen.into_iter().map(|layer| Site { layer, oscillators: oscillators.clone() }).collect())
+}

@@ -1,0 +1,90 @@
+//! `kuramoto pulls`: who pulled a byte, layer by layer, and which tokens lock.
+
+use crate::table::Table;
+use crate::text::quoted;
+use anyhow::Result;
+use kuramoto_phase::coalition::coalitions;
+use kuramoto_phase::pull::{Pull, Pulls};
+use kuramoto_phase::survey::radii;
+use kuramoto_phase::{Probe, Trace};
+use kuramoto_train::{Error, Run};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Run folder of a Kuramoto model
+    run: PathBuf,
+    /// Text to run through the model, no longer than its context
+    #[arg(long)]
+    prompt: String,
+    /// The byte that is pulled, from 0 [default: the last]
+    #[arg(long)]
+    token: Option<usize>,
+    /// Pulls to list in each layer
+    #[arg(long, default_value_t = 5)]
+    top: usize,
+    /// Also list groups of bytes whose mean locking is at least this, from 0 to 1
+    #[arg(long, value_name = "LOCKING")]
+    coalitions: Option<f64>,
+    /// best, last or step-N
+    #[arg(long, default_value = "best")]
+    checkpoint: String,
+    /// Print one JSON object with all pulls on the byte
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let run = Run::open(&arguments.run)?;
+    let (network, loaded) = run.kuramoto(arguments.checkpoint.parse()?)?;
+    let tokens = run.corpus().encode("--prompt", arguments.prompt.as_bytes())?;
+    let mut probe = Probe::new(network, loaded.parameters);
+    let mut trace = Trace::of(probe.network());
+    probe.run(&tokens, &mut trace)?;
+    let pulled = arguments.token.unwrap_or(tokens.len() - 1);
+    if pulled >= tokens.len() {
+        let allowed = format!("the text has bytes 0 to {}", tokens.len() - 1);
+        return Err(Error::Setting { key: "--token".into(), value: pulled.to_string(), allowed }.into());
+    }
+    let radii = radii(&probe);
+    let layers: Vec<(f64, Vec<Pull>)> = (0..trace.layers())
+        .map(|layer| {
+            let pulls = Pulls::on(&trace, layer, pulled, radii[layer].0);
+            let squares: f64 = (0..trace.k).map(|j| pulls.increment(j).powi(2)).sum();
+            ((squares / trace.k as f64).sqrt(), pulls.strongest(&trace, layer))
+        })
+        .collect();
+    let groups = arguments.coalitions.map(|threshold| coalitions(&trace, threshold));
+    if arguments.json {
+        let layers: Vec<_> =
+            layers.iter().map(|(step, pulls)| serde_json::json!({ "step": step, "pulls": pulls })).collect();
+        let object = serde_json::json!({ "token": pulled, "layers": layers, "coalitions": groups });
+        return crate::print(&format!("{object}\n"));
+    }
+    let bytes = arguments.prompt.as_bytes();
+    let mut text = format!("pulls on byte {pulled}, {}\n", quoted(&bytes[pulled..=pulled]));
+    for (layer, (step, pulls)) in layers.iter().enumerate() {
+        writeln!(text, "\nlayer {layer}: the step is {step:.4} radians (root mean square over oscillators)").ok();
+        let mut table = Table::new(&["byte", "at", "back", "coupling", "pull", "attraction"]);
+        for pull in pulls.iter().take(arguments.top) {
+            table.row([
+                quoted(&bytes[pull.by..=pull.by]),
+                pull.by.to_string(),
+                (pulled - pull.by).to_string(),
+                format!("{:.3}", pull.coupling),
+                format!("{:.4}", pull.size),
+                format!("{:+.2}", pull.attraction),
+            ]);
+        }
+        write!(text, "{table}").ok();
+    }
+    for (layer, groups) in groups.iter().flatten().enumerate() {
+        writeln!(text, "\ncoalitions entering layer {layer}:").ok();
+        for group in groups.iter().filter(|group| group.tokens.len() > 1) {
+            let letters: Vec<u8> = group.tokens.iter().map(|&t| bytes[t]).collect();
+            writeln!(text, "  {:.3}  {}", group.locking, quoted(&letters)).ok();
+        }
+    }
+    crate::print(&text)
+}

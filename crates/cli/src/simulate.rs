@@ -1,0 +1,123 @@
+//! `kuramoto simulate`: the classical Kuramoto model and its transition.
+
+use crate::look::write;
+use crate::table::Table;
+use anyhow::{Context, Result, bail};
+use kuramoto_phase::classical::{Frequencies, Graph, Settled, Watch, figure, sweep};
+use kuramoto_train::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Natural frequencies: lorentzian, normal or uniform
+    #[arg(long, default_value = "lorentzian")]
+    frequencies: String,
+    /// Their half-width, standard deviation or edge
+    #[arg(long, default_value_t = 0.5)]
+    width: f64,
+    /// Oscillators
+    #[arg(long, default_value_t = 2000)]
+    oscillators: usize,
+    /// Couplings K, separated by commas [default: 0 to 4 times the critical one]
+    #[arg(long, value_delimiter = ',')]
+    couplings: Vec<f64>,
+    /// Couple along the edges in this file, two numbers a line, instead of all with all
+    #[arg(long, value_name = "FILE", conflicts_with = "mean_degree")]
+    graph: Option<PathBuf>,
+    /// Couple along random edges, so many for each oscillator on average
+    #[arg(long)]
+    mean_degree: Option<f64>,
+    /// Time before the order is measured
+    #[arg(long, default_value_t = 100.0)]
+    settle: f64,
+    /// Time over which it is measured
+    #[arg(long, default_value_t = 100.0)]
+    measure: f64,
+    /// Time of one Runge-Kutta step
+    #[arg(long, default_value_t = 0.05)]
+    step: f64,
+    /// Of the first phases and of random edges
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Folder of the table and the figure
+    #[arg(long, value_name = "FOLDER", default_value = "simulation")]
+    out: PathBuf,
+}
+
+fn positive(key: &str, value: f64) -> Result<(), Error> {
+    let fine = value > 0.0 && value.is_finite();
+    let wrong =
+        || Error::Setting { key: key.into(), value: value.to_string(), allowed: "it must be more than 0".into() };
+    if fine { Ok(()) } else { Err(wrong()) }
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let (width, count) = (arguments.width, arguments.oscillators);
+    for (key, value) in [("--width", width), ("--oscillators", count as f64), ("--step", arguments.step)] {
+        positive(key, value)?;
+    }
+    for (key, value) in [("--settle", arguments.settle), ("--measure", arguments.measure)] {
+        positive(key, value)?;
+    }
+    let frequencies = match arguments.frequencies.as_str() {
+        "lorentzian" => Frequencies::Lorentzian(width),
+        "normal" => Frequencies::Normal(width),
+        "uniform" => Frequencies::Uniform(width),
+        other => {
+            let allowed = "choose lorentzian, normal or uniform".into();
+            return Err(Error::Setting { key: "--frequencies".into(), value: format!("{other:?}"), allowed }.into());
+        }
+    };
+    let graph = match (&arguments.graph, arguments.mean_degree) {
+        (Some(path), _) => read_graph(path, count)?,
+        (None, Some(degree)) => {
+            positive("--mean-degree", degree)?;
+            Graph::random(count, degree, arguments.seed)
+        }
+        (None, None) => Graph::Complete,
+    };
+    let critical = frequencies.critical_coupling();
+    let couplings = match &arguments.couplings[..] {
+        [] => (0..=32).map(|i| critical * f64::from(i) / 8.0).collect(),
+        some => some.to_vec(),
+    };
+    if let Some(coupling) = couplings.iter().find(|coupling| !coupling.is_finite()) {
+        let allowed = "give finite numbers".into();
+        return Err(Error::Setting { key: "--couplings".into(), value: coupling.to_string(), allowed }.into());
+    }
+    let watch = Watch { settle: arguments.settle, measure: arguments.measure, step: arguments.step };
+    let found = sweep(frequencies, count, &graph, &couplings, watch, arguments.seed);
+
+    let mut table = Table::new(&["K", "order r", "sd over time", "theory"]);
+    let mut csv = "coupling,order,fluctuation,theory\n".to_string();
+    for Settled { coupling, order, fluctuation, theory } in &found {
+        let shown = theory.map_or_else(|| "-".into(), |theory| format!("{theory:.4}"));
+        table.row([format!("{coupling:.4}"), format!("{order:.4}"), format!("{fluctuation:.4}"), shown]);
+        let theory = theory.map(|theory| theory.to_string()).unwrap_or_default();
+        writeln!(csv, "{coupling},{order},{fluctuation},{theory}").ok();
+    }
+    let mut files = vec![write(&arguments.out, "transition.csv", &csv)?];
+    files.extend(figure(frequencies, &found).save(&arguments.out)?);
+    let files: Vec<String> = files.iter().map(|path| format!("    {}\n", path.display())).collect();
+    crate::print(&format!(
+        "{count} oscillators, {} frequencies of width {width}: critical coupling {critical:.4} (of an infinite population, all with \
+         all)\n\n{table}\nwrote\n{}",
+        arguments.frequencies,
+        files.concat()
+    ))
+}
+
+fn read_graph(path: &Path, count: usize) -> Result<Graph> {
+    let text = fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let mut edges = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let ends: Vec<usize> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let (&[a, b], 2) = (&ends[..], line.split_whitespace().count()) else {
+            bail!("{}, line {}: {line:?} is not an edge: write two numbers of oscillators", path.display(), number + 1);
+        };
+        edges.push((a, b));
+    }
+    Graph::of_edges(count, &edges).map_err(|why| anyhow::anyhow!("{}: {why}; see --oscillators", path.display()))
+}

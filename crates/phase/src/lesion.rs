@@ -1,0 +1,248 @@
+//! Dose and response: how bits per byte change as part of a model is taken away.
+
+use crate::error::Result;
+use crate::figure::kuva::plot::legend::LegendPosition;
+use crate::figure::kuva::prelude::*;
+use crate::figure::{Figure, colour};
+use crate::intervention::{Action, Change, Intervening, Intervention, Point, choose};
+use crate::order::over_tokens;
+use crate::statistics::{Interval, mean, mean_interval};
+use crate::trace::{Probe, Trace};
+use crate::windows::{Text, over_windows};
+use kuramoto_model::{Kuramoto, NoHooks};
+use serde::Serialize;
+use std::f64::consts::LN_2;
+
+/// What is taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lesion {
+    /// A share of the oscillators entering a layer, drawn at random, is held at its mean phase.
+    Oscillators,
+    /// A share of a layer's synchronization step is taken back.
+    Synchronization,
+    /// A share of a layer's feed-forward step is taken back.
+    FeedForward,
+    /// A share of both steps of a layer is taken back.
+    Layer,
+    /// A share of a layer's coupling is replaced by uniform coupling.
+    Coupling,
+    /// A layer's rates go a share of the way back to the schedule they started from.
+    FreezeOmega,
+    /// A share of a layer's rates, drawn at random, is dealt anew to its oscillators.
+    PermuteOmega,
+    /// tau of all layers is multiplied by the dose: 1 is the intact model.
+    Tau,
+}
+
+impl Lesion {
+    /// All of them.
+    pub const ALL: [Lesion; 8] = [
+        Lesion::Oscillators,
+        Lesion::Synchronization,
+        Lesion::FeedForward,
+        Lesion::Layer,
+        Lesion::Coupling,
+        Lesion::FreezeOmega,
+        Lesion::PermuteOmega,
+        Lesion::Tau,
+    ];
+
+    /// On the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lesion::Oscillators => "oscillators",
+            Lesion::Synchronization => "synchronization",
+            Lesion::FeedForward => "feed-forward",
+            Lesion::Layer => "layer",
+            Lesion::Coupling => "coupling",
+            Lesion::FreezeOmega => "freeze-omega",
+            Lesion::PermuteOmega => "permute-omega",
+            Lesion::Tau => "tau",
+        }
+    }
+
+    /// Doses that show its course.
+    pub fn doses(self) -> &'static [f64] {
+        match self {
+            Lesion::Tau => &[0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0],
+            _ => &[0.0, 0.125, 0.25, 0.5, 0.75, 1.0],
+        }
+    }
+
+    /// True if it acts on one layer at a time.
+    pub fn is_of_a_layer(self) -> bool {
+        self != Lesion::Tau
+    }
+
+    /// True if which part is taken depends on a draw.
+    pub fn is_drawn(self) -> bool {
+        matches!(self, Lesion::Oscillators | Lesion::PermuteOmega)
+    }
+}
+
+/// What part of the model a lesion is for.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Which layer, for lesions of a layer.
+    pub layer: usize,
+    /// Only these oscillators, such as those of a head.
+    pub oscillators: Option<Vec<usize>>,
+}
+
+/// The response to one dose.
+#[derive(Clone, Debug, Serialize)]
+pub struct Response {
+    /// Which layer, for lesions of a layer.
+    pub layer: Option<usize>,
+    /// How much.
+    pub dose: f64,
+    /// Bits per byte.
+    pub bits_per_byte: f64,
+    /// How much that is above the intact model.
+    pub rise: f64,
+    /// 95% bootstrap interval of the rise over windows.
+    pub interval: Interval,
+}
+
+/// A model and a text to try lesions on.
+pub struct Trial<'a> {
+    /// The model.
+    pub network: &'a Kuramoto,
+    /// Its parameters.
+    pub parameters: &'a [f32],
+    /// The text.
+    pub windows: &'a [Text<'a>],
+    /// Draws of lesions that are drawn.
+    pub repeats: u64,
+    /// Of the draws.
+    pub seed: u64,
+    /// At work.
+    pub threads: usize,
+}
+
+impl Trial<'_> {
+    /// Bits of every window under interventions and changes, and its bytes.
+    fn bits(&self, interventions: &[Intervention], changes: &[Change]) -> Result<Vec<f64>> {
+        let start = || {
+            let mut probe = Probe::new(self.network.clone(), self.parameters.to_vec());
+            changes.iter().for_each(|change| change.apply(&mut probe));
+            probe
+        };
+        over_windows(self.windows, self.threads, start, |probe, _, (tokens, targets)| {
+            match interventions {
+                [] => probe.run(tokens, &mut NoHooks)?,
+                _ => probe.run(tokens, &mut Intervening::new(self.network, interventions, NoHooks))?,
+            }
+            Ok(probe.losses(targets)?.iter().sum::<f64>() / LN_2 / targets.len() as f64)
+        })
+    }
+
+    /// The circular mean phase of every oscillator entering each layer, over the text.
+    fn mean_phases(&self) -> Result<Vec<Vec<f64>>> {
+        let start = || (Probe::new(self.network.clone(), self.parameters.to_vec()), Trace::of(self.network));
+        let seen = over_windows(self.windows, self.threads, start, |(probe, trace), _, (tokens, _)| {
+            probe.run(tokens, trace)?;
+            Ok(trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>())
+        })?;
+        let layers = self.network.config().layers + 1;
+        let mean = |layer: usize, j: usize| {
+            let all = seen.iter().map(|window| &window[layer][j]);
+            crate::circular::Resultant::of_all(all).mean()
+        };
+        Ok((0..layers).map(|layer| (0..self.network.config().width).map(|j| mean(layer, j)).collect()).collect())
+    }
+
+    /// The response to each dose of a lesion at each site.
+    pub fn respond(&self, lesion: Lesion, sites: &[Site], doses: &[f64]) -> Result<Vec<Response>> {
+        let intact = self.bits(&[], &[])?;
+        let means = if lesion == Lesion::Oscillators { self.mean_phases()? } else { Vec::new() };
+        let mut responses = Vec::new();
+        for site in sites {
+            for &dose in doses {
+                let repeats = if lesion.is_drawn() && dose > 0.0 && dose < 1.0 { self.repeats.max(1) } else { 1 };
+                let mut sums = vec![0.0; intact.len()];
+                for repeat in 0..repeats {
+                    let (interventions, changes) = self.plan(lesion, site, dose, self.seed + repeat, &means);
+                    let bits = self.bits(&interventions, &changes)?;
+                    sums.iter_mut().zip(bits).for_each(|(sum, x)| *sum += x / repeats as f64);
+                }
+                let rises: Vec<f64> = sums.iter().zip(&intact).map(|(x, y)| x - y).collect();
+                responses.push(Response {
+                    layer: lesion.is_of_a_layer().then_some(site.layer),
+                    dose,
+                    bits_per_byte: mean(&sums),
+                    rise: mean(&rises),
+                    interval: mean_interval(&rises),
+                });
+            }
+        }
+        Ok(responses)
+    }
+
+    fn plan(
+        &self,
+        lesion: Lesion,
+        site: &Site,
+        dose: f64,
+        seed: u64,
+        means: &[Vec<f64>],
+    ) -> (Vec<Intervention>, Vec<Change>) {
+        let layer = site.layer;
+        let at = |point: Point, action: Action| Intervention {
+            at: point,
+            action,
+            oscillators: site.oscillators.clone(),
+            tokens: None,
+        };
+        let fade = |point| at(point, Action::Fade(dose));
+        match lesion {
+            Lesion::Oscillators => {
+                let all: Vec<usize> =
+                    site.oscillators.clone().unwrap_or_else(|| (0..self.network.config().width).collect());
+                let chosen: Vec<usize> = choose(all.len(), dose, seed).into_iter().map(|place| all[place]).collect();
+                let phases: Vec<f64> = chosen.iter().map(|&j| means[layer][j]).collect();
+                let clamp = at(Point::Phase(layer), Action::Clamp(phases));
+                // None chosen would mean all.
+                let clamp = (!chosen.is_empty()).then_some(Intervention { oscillators: Some(chosen), ..clamp });
+                (clamp.into_iter().collect(), vec![])
+            }
+            Lesion::Synchronization => (vec![fade(Point::Middle(layer))], vec![]),
+            Lesion::FeedForward => (vec![fade(Point::Phase(layer + 1))], vec![]),
+            Lesion::Layer => (vec![fade(Point::Middle(layer)), fade(Point::Phase(layer + 1))], vec![]),
+            Lesion::Coupling => (vec![at(Point::Attention(layer), Action::Flatten(dose))], vec![]),
+            Lesion::FreezeOmega => (vec![], vec![Change::FreezeOmega { layer, share: dose }]),
+            Lesion::PermuteOmega => (vec![], vec![Change::PermuteOmega { layer, share: dose, seed }]),
+            Lesion::Tau => (vec![], vec![Change::ScaleTau(dose)]),
+        }
+    }
+}
+
+/// Dose-response curves, a line a layer.
+pub fn figure(lesion: Lesion, responses: &[Response]) -> Figure {
+    let mut layers: Vec<Option<usize>> = responses.iter().map(|response| response.layer).collect();
+    layers.dedup();
+    let mut plots: Vec<Plot> = Vec::new();
+    for (place, layer) in layers.iter().enumerate() {
+        let own: Vec<&Response> = responses.iter().filter(|response| response.layer == *layer).collect();
+        let colour = colour::ALL[place % colour::ALL.len()];
+        let column = |f: fn(&Response) -> f64| own.iter().map(|response| f(response)).collect::<Vec<f64>>();
+        let (doses, low, high) = (column(|r| r.dose), column(|r| r.interval.low), column(|r| r.interval.high));
+        plots.push(BandPlot::new(doses, low, high).with_color(colour).with_opacity(0.18).into());
+        let points: Vec<(f64, f64)> = own.iter().map(|response| (response.dose, response.rise)).collect();
+        plots.push(ScatterPlot::new().with_data(points.iter().copied()).with_color(colour).with_size(3.0).into());
+        let line = LinePlot::new().with_data(points).with_color(colour).with_stroke_width(1.6);
+        plots
+            .push(line.with_legend(layer.map_or_else(|| "all layers".into(), |layer| format!("layer {layer}"))).into());
+    }
+    let dose = if lesion == Lesion::Tau { "tau, as a multiple of what was learned" } else { "share taken away" };
+    let layout = Layout::auto_from_plots(&plots)
+        .with_title(format!("Lesion: {}", lesion.name()))
+        .with_x_label(dose)
+        .with_y_label("rise (bits per byte)")
+        .with_legend_position(LegendPosition::InsideTopLeft)
+        .with_width(620.0)
+        .with_height(420.0);
+    let caption = "Rise of bits per byte above the intact model, and its 95% bootstrap interval over windows.";
+    Figure::single(&format!("lesion-{}", lesion.name()), caption, plots, layout)
+}
