@@ -7,6 +7,7 @@
 mod bench;
 mod diagnose;
 mod eval;
+mod export;
 mod generate;
 mod lab;
 mod lesion;
@@ -49,6 +50,8 @@ enum Command {
     Lesion(lesion::Arguments),
     /// List who pulled a byte, layer by layer, by how much and which way
     Pulls(pulls::Arguments),
+    /// Write phases, couplings or weights for NumPy, xarray and others
+    Export(export::Arguments),
     /// Simulate the classical Kuramoto model and plot its transition
     Simulate(simulate::Arguments),
     /// Plan and run experiments: the paper's tables at a scale this machine carries
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Diagnose(arguments) => diagnose::run(&arguments).map(done),
         Command::Lesion(arguments) => lesion::run(&arguments).map(done),
         Command::Pulls(arguments) => pulls::run(&arguments).map(done),
+        Command::Export(arguments) => export::run(&arguments).map(done),
         Command::Simulate(arguments) => simulate::run(&arguments).map(done),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Match(arguments) => matching::run(&arguments).map(done),

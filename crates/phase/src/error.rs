@@ -6,6 +6,9 @@ pub enum Error {
     /// There is nothing to look at.
     #[error("the text is empty: give at least one byte")]
     Empty,
+    /// The system refused to write.
+    #[error(transparent)]
+    Write(#[from] std::io::Error),
     /// The model.
     #[error(transparent)]
     Model(#[from] kuramoto_model::Error),

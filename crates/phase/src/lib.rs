@@ -9,6 +9,7 @@ pub mod classical;
 pub mod coalition;
 pub mod diagnostics;
 pub mod error;
+pub mod export;
 pub mod figure;
 pub mod intervention;
 pub mod lesion;

@@ -6,7 +6,7 @@
 //! held while a process trains.
 
 use crate::checkpoint::{self, Loaded};
-use crate::config::{Config, Model};
+use crate::config::{Config, Model, with_network};
 use crate::data::{Identity, Source};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
@@ -281,6 +281,12 @@ impl Run {
             Some(found) => Ok(found.loaded),
             None => Err(Error::run(&self.folder, "there is no checkpoint yet: train it further with --resume")),
         }
+    }
+
+    /// Folder and step of a checkpoint, found as [`Run::load`] finds it.
+    pub fn checkpoint(&self, which: Which) -> Result<(PathBuf, u64)> {
+        let step = with_network!(self.config, |network| self.load(which, network.layout())?.state.step);
+        Ok((checkpoint::folder(&self.folder, step), step))
     }
 
     /// Points `best` and `last` to the checkpoints of this state, of which the newest is safe already, and removes those

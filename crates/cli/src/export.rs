@@ -1,0 +1,143 @@
+//! `kuramoto export`: a run's phases as NumPy or Zarr arrays, or its weights as a folder for others.
+
+use crate::look::write;
+use anyhow::{Context, Result};
+use kuramoto_phase::export::{Array, Npz, Selection, Store, Zarr, record};
+use kuramoto_train::{Error, Run, checkpoint};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Run folder
+    run: PathBuf,
+    /// FILE.npz or FOLDER.zarr for arrays, hf for the weights with their configuration
+    #[arg(long)]
+    to: String,
+    /// The text to run through the model; needed for arrays
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+    /// Arrays, separated by commas: phase, phase_mid, phase_last, local_order, alignment, value_gate, coupling, byte, bits
+    #[arg(long, value_delimiter = ',', default_value = "phase,phase_last,local_order,byte,bits")]
+    arrays: Vec<String>,
+    /// Layers, from 0, as numbers and ranges (0,2-3) [default: all]
+    #[arg(long)]
+    layers: Option<String>,
+    /// Oscillators, from 0, as numbers and ranges (0-9,40) [default: all]
+    #[arg(long)]
+    oscillators: Option<String>,
+    /// best, last or step-N
+    #[arg(long, default_value = "best")]
+    checkpoint: String,
+    /// Folder of the weights with --to hf [default: hf in the run]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+fn wrong(key: &str, value: impl ToString, allowed: impl Into<String>) -> Error {
+    Error::Setting { key: key.into(), value: value.to_string(), allowed: allowed.into() }
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let run = Run::open(&arguments.run)?;
+    if arguments.to == "hf" {
+        return weights(arguments, &run);
+    }
+    let path = PathBuf::from(&arguments.to);
+    let failed = || format!("{} cannot be written", path.display());
+    let mut store: Box<dyn Store> = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("npz") => Box::new(Npz::new(&path).with_context(failed)?),
+        Some("zarr") => Box::new(Zarr::new(&path).with_context(failed)?),
+        _ => return Err(wrong("--to", format!("{:?}", arguments.to), "give FILE.npz, FOLDER.zarr or hf").into()),
+    };
+    let Some(text) = &arguments.text else {
+        return Err(wrong("--text", "nothing", "give the file whose phases are to be recorded").into());
+    };
+    let (network, loaded) = run.kuramoto(arguments.checkpoint.parse()?)?;
+    let config = network.config();
+    let selection = Selection {
+        arrays: arrays(&arguments.arrays)?,
+        layers: numbers("--layers", arguments.layers.as_deref(), config.layers)?,
+        oscillators: numbers("--oscillators", arguments.oscillators.as_deref(), config.width)?,
+    };
+    let bytes = fs::read(text).with_context(|| format!("{} cannot be read", text.display()))?;
+    if bytes.is_empty() {
+        return Err(wrong(&text.display().to_string(), "an empty file", "give at least one byte").into());
+    }
+    let tokens = run.corpus().encode(&text.display().to_string(), &bytes)?;
+    record(&network, &loaded.parameters, (&tokens, &bytes), &selection, &mut *store)?;
+    let attributes = serde_json::json!({
+        "run": run.folder().to_string_lossy(),
+        "step": loaded.state.step,
+        "context": run.config().batch.context,
+        "text": text.to_string_lossy(),
+        "layers": selection.layers,
+        "oscillators": selection.oscillators,
+    });
+    store.finish(&attributes).with_context(failed)?;
+    let names: Vec<&str> = selection.arrays.iter().map(|array| array.name()).collect();
+    crate::print(&format!("wrote {}: {} of {} bytes\n", path.display(), names.join(", "), bytes.len()))
+}
+
+fn arrays(names: &[String]) -> Result<Vec<Array>, Error> {
+    let named = |name: &String| {
+        let known: Vec<&str> = Array::ALL.iter().map(|array| array.name()).collect();
+        let found = Array::ALL.into_iter().find(|array| array.name() == name);
+        found.ok_or_else(|| wrong("--arrays", format!("{name:?}"), format!("choose among {}", known.join(", "))))
+    };
+    let mut found = names.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+    let mut seen = Vec::new();
+    found.retain(|array| {
+        !seen.contains(array) && {
+            seen.push(*array);
+            true
+        }
+    });
+    Ok(found)
+}
+
+/// `0,2-3` within `0..count`; all of them if nothing is said.
+fn numbers(key: &str, text: Option<&str>, count: usize) -> Result<Vec<usize>, Error> {
+    let Some(text) = text else { return Ok((0..count).collect()) };
+    let mut found = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (first.trim().parse::<usize>(), last.trim().parse::<usize>()) {
+            (Ok(first), Ok(last)) if first <= last && last < count => found.extend(first..=last),
+            _ => {
+                return Err(wrong(
+                    key,
+                    format!("{part:?}"),
+                    format!("give numbers and ranges from 0 to {}", count - 1),
+                ));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// `model.safetensors` and a `config.json` that says all one needs to use it.
+fn weights(arguments: &Arguments, run: &Run) -> Result<()> {
+    let folder = arguments.out.clone().unwrap_or_else(|| run.folder().join("hf"));
+    let (from, step) = run.checkpoint(arguments.checkpoint.parse()?)?;
+    let sha256 = checkpoint::verify(&from, run.config())?;
+    let config = serde_json::json!({
+        "model_type": format!("kuramoto-attention/{}", run.config().model.kind().name()),
+        "model": run.config().model,
+        "context": run.config().batch.context,
+        "vocabulary": run.corpus().vocabulary,
+        "corpus": run.corpus().name,
+        "step": step,
+        "weights_sha256": sha256,
+    });
+    let config = write(&folder, "config.json", &(serde_json::to_string_pretty(&config)? + "\n"))?;
+    let to = folder.join("model.safetensors");
+    copy(&from.join("model.safetensors"), &to)?;
+    crate::print(&format!("wrote {} and {}\n", config.display(), to.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map(drop).with_context(|| format!("{} cannot be written", to.display()))
+}

@@ -1,0 +1,255 @@
+//! Arrays for other programs, written piece by piece: memory holds one window, however long the text.
+//!
+//! | array | dimensions | what |
+//! |---|---|---|
+//! | `phase` | layer, position, oscillator | phases entering each layer; radians, not wrapped |
+//! | `phase_mid` | layer, position, oscillator | phases after each layer's attention increment |
+//! | `phase_last` | position, oscillator | phases after the last layer |
+//! | `local_order` | layer, position | R_t |
+//! | `alignment` | layer, position | mean_j cos(theta_tj - arg G_tj) |
+//! | `value_gate` | layer, position, oscillator | v |
+//! | `coupling` | layer, head, position, back | A_{t, t - back}; 0 before the window begins |
+//! | `byte` | position | the text |
+//! | `bits` | position | of the byte after each; NaN at the end of the text |
+//!
+//! Positions count the bytes of the text; every window of `context` bytes is read for itself.
+
+mod npz;
+mod zarr;
+
+pub use npz::Npz;
+pub use zarr::Zarr;
+
+use crate::error::Result;
+use crate::order::Attended;
+use crate::trace::{Probe, Trace};
+use kuramoto_model::{Kuramoto, Network};
+use std::f64::consts::LN_2;
+use std::io;
+
+/// An array that can be exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Array {
+    /// Phases entering each layer.
+    Phase,
+    /// Phases after each layer's attention increment.
+    PhaseMid,
+    /// Phases after the last layer.
+    PhaseLast,
+    /// Local order.
+    LocalOrder,
+    /// Alignment with the attended mean.
+    Alignment,
+    /// Value gates.
+    ValueGate,
+    /// Coupling by distance.
+    Coupling,
+    /// The text.
+    Byte,
+    /// Bits of the byte after each.
+    Bits,
+}
+
+impl Array {
+    /// All of them.
+    pub const ALL: [Array; 9] = [
+        Array::Phase,
+        Array::PhaseMid,
+        Array::PhaseLast,
+        Array::LocalOrder,
+        Array::Alignment,
+        Array::ValueGate,
+        Array::Coupling,
+        Array::Byte,
+        Array::Bits,
+    ];
+
+    /// In files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Array::Phase => "phase",
+            Array::PhaseMid => "phase_mid",
+            Array::PhaseLast => "phase_last",
+            Array::LocalOrder => "local_order",
+            Array::Alignment => "alignment",
+            Array::ValueGate => "value_gate",
+            Array::Coupling => "coupling",
+            Array::Byte => "byte",
+            Array::Bits => "bits",
+        }
+    }
+
+    /// Its dimensions in order.
+    pub fn dimensions(self) -> &'static [&'static str] {
+        match self {
+            Array::Phase | Array::PhaseMid | Array::ValueGate => &["layer", "position", "oscillator"],
+            Array::PhaseLast => &["position", "oscillator"],
+            Array::LocalOrder | Array::Alignment => &["layer", "position"],
+            Array::Coupling => &["layer", "head", "position", "back"],
+            Array::Byte | Array::Bits => &["position"],
+        }
+    }
+
+    fn units(self) -> &'static str {
+        match self {
+            Array::Phase | Array::PhaseMid | Array::PhaseLast => "radians",
+            Array::Bits => "bits",
+            _ => "1",
+        }
+    }
+}
+
+/// An array of known shape. All are 32-bit floats, but the text, which is bytes.
+pub struct Described<'a> {
+    /// Which.
+    pub array: Array,
+    /// Its shape.
+    pub shape: &'a [usize],
+    /// The longest stretch along `position` that is written at a time; pieces begin at its multiples.
+    pub stretch: usize,
+}
+
+impl Described<'_> {
+    /// Bytes of an element.
+    pub fn element(&self) -> usize {
+        if self.array == Array::Byte { 1 } else { 4 }
+    }
+
+    /// Name, units and dimensions, as attributes.
+    fn attributes(&self) -> serde_json::Value {
+        serde_json::json!({
+            "_ARRAY_DIMENSIONS": self.array.dimensions(),
+            "units": self.array.units(),
+        })
+    }
+}
+
+/// Where arrays go.
+pub trait Store {
+    /// Makes room for an array.
+    fn create(&mut self, described: &Described<'_>) -> io::Result<()>;
+    /// Writes positions `first..` of an array; `leading` are the indices of the dimensions before `position`. The
+    /// elements of a position follow each other.
+    fn write(&mut self, array: Array, leading: &[usize], first: usize, bytes: &[u8]) -> io::Result<()>;
+    /// Makes everything final; before, nothing is there under its name. `attributes` describe the whole.
+    fn finish(self: Box<Self>, attributes: &serde_json::Value) -> io::Result<()>;
+}
+
+/// What is recorded.
+pub struct Selection {
+    /// Which arrays.
+    pub arrays: Vec<Array>,
+    /// Which layers.
+    pub layers: Vec<usize>,
+    /// Which oscillators.
+    pub oscillators: Vec<usize>,
+}
+
+fn bytes_of(values: impl Iterator<Item = f32>) -> Vec<u8> {
+    values.flat_map(f32::to_le_bytes).collect()
+}
+
+/// Runs the model over a text and records what was selected. `text` are tokens, `bytes` what they stand for.
+pub fn record(
+    network: &Kuramoto,
+    parameters: &[f32],
+    (tokens, bytes): (&[u8], &[u8]),
+    selection: &Selection,
+    store: &mut dyn Store,
+) -> Result<()> {
+    let (context, config) = (Network::<f32>::context(network), network.config());
+    for &array in &selection.arrays {
+        let size = |dimension: &&str| match *dimension {
+            "layer" => selection.layers.len(),
+            "position" => tokens.len(),
+            "oscillator" => selection.oscillators.len(),
+            "head" => config.heads,
+            _ => context,
+        };
+        let shape: Vec<usize> = array.dimensions().iter().map(size).collect();
+        store.create(&Described { array, shape: &shape, stretch: context })?;
+    }
+    let mut probe = Probe::new(network.clone(), parameters.to_vec());
+    let mut trace = Trace::of(network);
+    for first in (0..tokens.len()).step_by(context) {
+        let window = &tokens[first..(first + context).min(tokens.len())];
+        probe.run(window, &mut trace)?;
+        let ahead = &tokens[(first + 1).min(tokens.len())..(first + window.len() + 1).min(tokens.len())];
+        for &array in &selection.arrays {
+            match array {
+                Array::Byte => store.write(array, &[], first, &bytes[first..][..window.len()])?,
+                Array::PhaseLast => {
+                    let last = &trace.states[config.layers];
+                    store.write(array, &[], first, &chosen(last, trace.k, &selection.oscillators))?;
+                }
+                Array::Bits => store.write(array, &[], first, &bits(&mut probe, ahead, window.len())?)?,
+                _ => {
+                    for (place, &layer) in selection.layers.iter().enumerate() {
+                        write_layer(array, &trace, layer, place, first, &selection.oscillators, context, store)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The last position of a text has no byte after it.
+fn bits(probe: &mut Probe<f32>, ahead: &[u8], n: usize) -> Result<Vec<u8>> {
+    let nats = probe.losses(ahead)?;
+    Ok(bytes_of(nats.iter().map(|nats| (nats / LN_2) as f32).chain(std::iter::repeat(f32::NAN)).take(n)))
+}
+
+/// Of rows of k values, those of the chosen oscillators.
+fn chosen(values: &[f32], k: usize, oscillators: &[usize]) -> Vec<u8> {
+    bytes_of(values.chunks_exact(k).flat_map(|row| oscillators.iter().map(move |&j| row[j])))
+}
+
+fn write_layer(
+    array: Array,
+    trace: &Trace<f32>,
+    layer: usize,
+    place: usize,
+    first: usize,
+    oscillators: &[usize],
+    context: usize,
+    store: &mut dyn Store,
+) -> io::Result<()> {
+    let n = trace.n;
+    let chosen = |values: &[f32]| chosen(values, trace.k, oscillators);
+    let bytes = match array {
+        Array::Phase => chosen(&trace.states[layer]),
+        Array::PhaseMid => chosen(&trace.middles[layer]),
+        Array::ValueGate if trace.value[layer].is_empty() => bytes_of(std::iter::repeat_n(1.0, n * oscillators.len())),
+        Array::ValueGate => chosen(&trace.value[layer]),
+        Array::LocalOrder | Array::Alignment => {
+            let attended = Attended::of(trace, layer);
+            bytes_of((0..n).map(|t| match array {
+                Array::LocalOrder => attended.local_order(t) as f32,
+                _ => attended.alignment(t) as f32,
+            }))
+        }
+        Array::Coupling => {
+            for head in 0..trace.heads {
+                let coupling = trace.coupling(layer, head);
+                let row =
+                    |t: usize| (0..context).map(move |back| if back <= t { coupling[t * n + t - back] } else { 0.0 });
+                store.write(array, &[place, head], first, &bytes_of((0..n).flat_map(row)))?;
+            }
+            return Ok(());
+        }
+        Array::Byte | Array::Bits | Array::PhaseLast => return Ok(()),
+    };
+    store.write(array, &[place], first, &bytes)
+}
+
+/// Elements of one index of the leading dimensions, and of one position.
+fn strides(shape: &[usize], dimensions: &[&str]) -> (Vec<usize>, usize) {
+    let at = dimensions.iter().position(|dimension| *dimension == "position").unwrap_or(0);
+    let within: usize = shape[at + 1..].iter().product();
+    let mut leading = Vec::new();
+    for i in 0..at {
+        leading.push(shape[i + 1..].iter().product());
+    }
+    (leading, within)
+}

@@ -1,0 +1,108 @@
+//! Zarr, version 2: a folder of chunks, opened by xarray, zarr-python and others with its dimensions named.
+//!
+//! Chunks are raw and one window long, so a window is written once and nothing is held. Written by hand: the format of
+//! raw chunks is three small JSON files, a library for all of Zarr a hundred crates.
+
+use super::{Array, Described, Store};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A folder in the making.
+pub struct Zarr {
+    path: PathBuf,
+    folder: tempfile::TempDir,
+    /// Metadata of every file, for readers that want it in one.
+    metadata: serde_json::Map<String, Value>,
+    chunks: HashMap<&'static str, Chunk>,
+}
+
+/// Of one array.
+struct Chunk {
+    stretch: usize,
+    /// Bytes of a whole chunk.
+    bytes: usize,
+    /// Dimensions after `position`; each is one chunk wide.
+    trailing: usize,
+}
+
+impl Zarr {
+    /// Will be at `path`, which must not be there yet.
+    pub fn new(path: &Path) -> io::Result<Zarr> {
+        if path.exists() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already: choose another name"));
+        }
+        let beside = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = tempfile::Builder::new().prefix(".export-").tempdir_in(beside)?;
+        Ok(Zarr { path: path.to_path_buf(), folder, metadata: Default::default(), chunks: HashMap::new() })
+    }
+
+    fn describe(&mut self, name: &str, value: Value) -> io::Result<()> {
+        fs::write(self.folder.path().join(name), serde_json::to_vec_pretty(&value)?)?;
+        self.metadata.insert(name.into(), value);
+        Ok(())
+    }
+}
+
+impl Store for Zarr {
+    fn create(&mut self, described: &Described<'_>) -> io::Result<()> {
+        let array = described.array;
+        let name = array.name();
+        fs::create_dir(self.folder.path().join(name))?;
+        let at = array.dimensions().iter().position(|dimension| *dimension == "position").unwrap_or(0);
+        let chunk: Vec<usize> = described
+            .shape
+            .iter()
+            .enumerate()
+            .map(|(i, &size)| match i {
+                i if i < at => 1,
+                i if i == at => described.stretch,
+                _ => size.max(1),
+            })
+            .collect();
+        let is_text = array == Array::Byte;
+        self.describe(
+            &format!("{name}/.zarray"),
+            json!({
+                "zarr_format": 2,
+                "shape": described.shape,
+                "chunks": chunk,
+                "dtype": if is_text { "|u1" } else { "<f4" },
+                "compressor": null,
+                "filters": null,
+                // A fill value of 0 would make readers take zero bytes for missing ones.
+                "fill_value": if is_text { Value::Null } else { json!("NaN") },
+                "order": "C",
+            }),
+        )?;
+        self.describe(&format!("{name}/.zattrs"), described.attributes())?;
+        let bytes = chunk.iter().product::<usize>() * described.element();
+        self.chunks.insert(name, Chunk { stretch: described.stretch, bytes, trailing: chunk.len() - at - 1 });
+        Ok(())
+    }
+
+    fn write(&mut self, array: Array, leading: &[usize], first: usize, bytes: &[u8]) -> io::Result<()> {
+        let chunk = &self.chunks[array.name()];
+        let mut place: Vec<usize> = leading.to_vec();
+        place.push(first / chunk.stretch);
+        place.extend(std::iter::repeat_n(0, chunk.trailing));
+        let key: Vec<String> = place.iter().map(usize::to_string).collect();
+        // Chunks are always whole; the last is filled up with what readers cut off.
+        let mut whole = bytes.to_vec();
+        whole.resize(chunk.bytes, 0);
+        fs::write(self.folder.path().join(array.name()).join(key.join(".")), whole)
+    }
+
+    fn finish(mut self: Box<Self>, attributes: &Value) -> io::Result<()> {
+        self.describe(".zgroup", json!({ "zarr_format": 2 }))?;
+        self.describe(".zattrs", attributes.clone())?;
+        let all = json!({ "zarr_consolidated_format": 1, "metadata": self.metadata });
+        fs::write(self.folder.path().join(".zmetadata"), serde_json::to_vec_pretty(&all)?)?;
+        let made = self.folder.keep();
+        fs::rename(&made, &self.path).inspect_err(|_| {
+            fs::remove_dir_all(&made).ok();
+        })
+    }
+}

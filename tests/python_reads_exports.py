@@ -1,0 +1,52 @@
+"""Opens what `kuramoto export` writes as a researcher would, and checks it against itself and against the weights."""
+
+import json
+import math
+import pathlib
+import sys
+
+import numpy as np
+import xarray as xr
+from safetensors.numpy import load_file
+
+folder = pathlib.Path(sys.argv[1])
+text = (folder / "text").read_bytes()
+weights = load_file(folder / "hf" / "model.safetensors")
+config = json.loads((folder / "hf" / "config.json").read_text())
+model = config["model"]
+layers, k, context = model["layers"], model["width"], config["context"]
+
+arrays = np.load(folder / "all.npz")
+described = json.loads(arrays["attributes"].item().decode())
+whole = xr.open_zarr(folder / "all.zarr")
+for name, dimensions in described["dimensions"].items():
+    assert list(whole[name].dims) == dimensions, (name, whole[name].dims)
+    np.testing.assert_array_equal(whole[name].values, arrays[name], err_msg=name)
+assert whole.attrs["step"] == config["step"] and whole.attrs["context"] == context
+assert whole["phase"].attrs["units"] == "radians"
+
+assert arrays["phase"].shape == (layers, len(text), k)
+assert bytes(arrays["byte"]) == text
+# The first state is the embedding of the bytes.
+tokens = np.searchsorted(config["vocabulary"], np.frombuffer(text, np.uint8))
+np.testing.assert_array_equal(arrays["phase"][0], weights["emb"][tokens])
+# Couplings by distance sum to one; the local order follows from them and the phases.
+coupling = arrays["coupling"]
+np.testing.assert_allclose(coupling.sum(axis=-1), 1, atol=1e-5)
+layer, window = layers - 1, context  # the second window
+t = window + 5
+back = coupling[layer, 0, t, :6]
+resultant = sum(back[b] * np.exp(1j * arrays["phase"][layer, t - b]) for b in range(6))
+assert math.isclose(np.abs(resultant).mean(), arrays["local_order"][layer, t], rel_tol=1e-4)
+# The readout of the last state gives the bits of the next byte.
+last = arrays["phase_last"]
+psi = lambda phases: np.concatenate([np.cos(phases), np.sin(phases)], axis=-1)
+logits = weights["logit_scale"] / math.sqrt(k) * psi(last) @ psi(weights["proto"]).T
+log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+bits = -log_p[np.arange(len(text) - 1), tokens[1:]] / math.log(2)
+np.testing.assert_allclose(arrays["bits"][:-1], bits, atol=1e-3)
+assert math.isnan(arrays["bits"][-1])
+
+part = np.load(folder / "part.npz")
+np.testing.assert_array_equal(part["phase"], arrays["phase"][[0, 2]][:, :, [0, 3, 4, 5]])
+print(f"ok: {len(described['dimensions'])} arrays of {len(text)} bytes agree in NumPy and xarray, with the weights and with each other")
