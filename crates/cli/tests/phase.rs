@@ -1,0 +1,131 @@
+//! The commands that look inside, on a small trained run, and on nonsense.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::Path;
+
+fn kuramoto(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("kuramoto").unwrap();
+    command.current_dir(folder).env("KURAMOTO_CACHE", folder.join("cache"));
+    command
+}
+
+/// A folder with a Kuramoto run, a transformer run and a text.
+fn trained() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, kind) in [("run", "kuramoto"), ("other", "transformer")] {
+        let tiny = "train --set data.bytes=60000 --batch 4 --context 32 --width 8 --layers 2 --heads 2 --steps 20 \
+                    --validate-every 10 --validation-windows 10 --warmup 5";
+        kuramoto(folder.path()).args(tiny.split_whitespace()).args(["--model", kind, "--out", name]).assert().success();
+    }
+    fs::write(folder.path().join("text"), "Anna was a merry baker who lived in the forest. ".repeat(3)).unwrap();
+    folder
+}
+
+/// What a command prints, or complains, and its exit code.
+fn run(folder: &Path, line: &str) -> (String, i32) {
+    let output = kuramoto(folder).args(line.split_whitespace()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).to_string() + &String::from_utf8_lossy(&output.stderr);
+    (text, output.status.code().unwrap())
+}
+
+#[test]
+fn a_run_is_looked_into() {
+    let folder = trained();
+    let done = |line: &str| {
+        let (text, code) = run(folder.path(), line);
+        assert_eq!(code, 0, "{line}: {text}");
+        text
+    };
+    let text = done("diagnose run --windows 4");
+    for part in
+        ["4 windows of the validation split of tales", "local-order", "Figure 1a", "Figure 2b", "figure-1-order.png"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let figure = fs::read_to_string(folder.path().join("run/diagnostics/figure-2-drift.svg")).unwrap();
+    assert!(figure.contains("rotary start"));
+    let table = fs::read_to_string(folder.path().join("run/diagnostics/measures.csv")).unwrap();
+    assert!(table.starts_with("measure,layer,mean,sd,low,high,z_untrained,untrained_mean"), "{table}");
+    assert_eq!(table.lines().count(), 1 + 15 * 2);
+    // The same text gives the same numbers.
+    assert_eq!(done("diagnose run --windows 4"), text);
+    assert!(done("diagnose run --text text --windows 0 --against none --out elsewhere").contains("5 windows of text"));
+
+    let pulls = done("pulls run --prompt merry --top 2 --coalitions 0.5");
+    assert!(pulls.contains("pulls on byte 4, \"y\"") && pulls.contains("layer 1: the step is"), "{pulls}");
+    let all: serde_json::Value = serde_json::from_str(&done("pulls run --prompt merry --json")).unwrap();
+    assert_eq!(all["layers"][1]["pulls"].as_array().unwrap().len(), 5);
+
+    for what in
+        ["oscillators", "synchronization", "feed-forward", "layer", "coupling", "freeze-omega", "permute-omega", "tau"]
+    {
+        let intact = if what == "tau" { "1" } else { "0" };
+        let text = done(&format!("lesion run --what {what} --windows 3 --doses {intact},0.5 --out lesions"));
+        assert!(text.contains("+0.0000 to +0.0000"), "the intact model is the intact model: {text}");
+    }
+    assert!(done("lesion run --what coupling --head 1 --layers 1 --windows 2 --out lesions").contains("rise"));
+
+    assert!(
+        done("simulate --oscillators 200 --couplings 0.5,4 --settle 20 --measure 5 --out sim")
+            .contains("critical coupling 1.0000")
+    );
+    fs::write(folder.path().join("edges"), "0 1\n1 2\n\n2 0\n").unwrap();
+    done("simulate --oscillators 3 --couplings 1 --graph edges --settle 1 --measure 1 --frequencies normal --out sim");
+
+    assert!(done("export run --text text --to a.npz").contains("of 144 bytes"));
+    done("export run --text text --to a.zarr --arrays coupling --layers 1 --oscillators 0-3,7");
+    done("export other --to hf --out weights");
+    assert!(folder.path().join("weights/model.safetensors").exists());
+    assert!(folder.path().join("a.zarr/coupling/0.1.4.0").exists(), "a chunk for each layer, head and window");
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".export")), "{left:?}");
+}
+
+#[test]
+fn nonsense_gets_a_clear_sentence() {
+    let folder = trained();
+    fs::write(folder.path().join("empty"), "").unwrap();
+    fs::write(folder.path().join("foreign"), b"Anna\xff").unwrap();
+    fs::write(folder.path().join("edges"), "0 1\n1 two\n").unwrap();
+    fs::write(folder.path().join("there.npz"), "mine").unwrap();
+    let cases = [
+        ("diagnose other", "transformer, which has no phases"),
+        ("pulls other --prompt a", "transformer, which has no phases"),
+        ("diagnose run --text empty", "holds 0 bytes"),
+        ("diagnose run --text foreign", "byte 0xff"),
+        ("diagnose run --text nowhere", "nowhere cannot be read"),
+        ("diagnose nowhere", "not a run folder"),
+        ("diagnose run --against chance", "untrained, shuffled, permuted, uniform"),
+        ("diagnose run --checkpoint step-7", "step-7"),
+        ("pulls run --prompt a --token 3", "bytes 0 to 0"),
+        ("pulls run --prompt €", "does not occur in tales"),
+        ("lesion run --what brain", "choose one of oscillators"),
+        ("lesion run --doses 2", "from 0 to 1"),
+        ("lesion run --layers 2", "layers 0 to 1"),
+        ("lesion run --head 2", "heads 0 to 1"),
+        ("export run --to a.csv --text text", "FILE.npz, FOLDER.zarr or hf"),
+        ("export run --to a.npz", "give the file"),
+        ("export run --to a.npz --text empty", "at least one byte"),
+        ("export run --to a.npz --text text --arrays mood", "choose among phase"),
+        ("export run --to a.npz --text text --oscillators 5-9", "from 0 to 7"),
+        ("export run --to there.npz --text text", "there already"),
+        ("export run --to nowhere/a.zarr --text text", "cannot be written"),
+        ("simulate --frequencies cauchy", "lorentzian, normal or uniform"),
+        ("simulate --width 0", "more than 0"),
+        ("simulate --graph edges --oscillators 3", "line 2"),
+        ("simulate --graph edges --oscillators 0", "--oscillators"),
+        ("simulate --couplings nan", "finite"),
+    ];
+    for (line, part) in cases {
+        let (text, code) = run(folder.path(), line);
+        assert!(code == 1 || code == 2, "{line}: {code}: {text}");
+        assert!(text.starts_with("error: ") && text.contains(part) && !text.contains("panicked"), "{line}: {text}");
+        assert_eq!(text.lines().count(), 1, "{line}: one sentence: {text}");
+    }
+    // An empty prompt is a text without bytes.
+    let output = kuramoto(folder.path()).args(["pulls", "run", "--prompt", ""]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the text is empty"));
+    assert_eq!(fs::read(folder.path().join("there.npz")).unwrap(), b"mine");
+    assert!(!folder.path().join("a.npz").exists());
+}
