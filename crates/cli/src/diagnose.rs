@@ -37,6 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
     let folder = arguments.out.clone().unwrap_or_else(|| arguments.look.run.join("diagnostics"));
     let mut files = vec![write(&folder, "measures.csv", &csv(&ours, &nulls))?];
+    files.push(write(&folder, "oscillator-locking.csv", &locking_csv(&ours))?);
     let stated = statements(&ours, &drift);
     let json = serde_json::json!({ "statements": stated, "drift": drift, "survey": ours });
     files.push(write(&folder, "diagnostics.json", &(serde_json::to_string_pretty(&json)? + "\n"))?);
@@ -120,6 +121,17 @@ fn distances(ours: &Survey, nulls: &[(Surrogate, Survey)]) -> Table {
         table.row([measure.name.to_string()].into_iter().chain(nulls.iter().map(cell)));
     }
     table
+}
+
+fn locking_csv(ours: &Survey) -> String {
+    let mut text = "layer,oscillator,other,locking\n".to_string();
+    for (layer, matrix) in ours.oscillator_locking.iter().enumerate() {
+        let k = matrix.len().isqrt();
+        for (i, j) in (0..k).flat_map(|i| (0..i).map(move |j| (i, j))) {
+            writeln!(text, "{layer},{i},{j},{:.5}", matrix[i * k + j]).ok();
+        }
+    }
+    text
 }
 
 fn csv(ours: &Survey, nulls: &[(Surrogate, Survey)]) -> String {

@@ -81,9 +81,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     for (layer, groups) in groups.iter().flatten().enumerate() {
         writeln!(text, "\ncoalitions entering layer {layer}:").ok();
-        for group in groups.iter().filter(|group| group.tokens.len() > 1) {
+        for (place, group) in groups.iter().enumerate().filter(|(_, group)| group.tokens.len() > 1) {
             let letters: Vec<u8> = group.tokens.iter().map(|&t| bytes[t]).collect();
-            writeln!(text, "  {:.3}  {}", group.locking, quoted(&letters)).ok();
+            let from = group.from.map(|from| format!(", from group {from}")).unwrap_or_default();
+            writeln!(text, "  group {place} (locking {:.3}{from}): {}", group.locking, quoted(&letters)).ok();
         }
     }
     crate::print(&text)

@@ -1,6 +1,7 @@
 //! Measures over many windows of text, and over their surrogates.
 
 use crate::error::Result;
+use crate::locking;
 use crate::measure::{MEASURES, Window};
 use crate::order::global_order;
 use crate::statistics::{Interval, mean, mean_interval, standard_deviation};
@@ -52,6 +53,9 @@ pub struct Survey {
     pub local_by_position: Vec<Vec<f64>>,
     /// Global order of the last state, by window.
     pub last_global_order: Vec<f64>,
+    /// Phase locking between oscillators (k x k) by layer, mean over windows.
+    #[serde(skip)]
+    pub oscillator_locking: Vec<Vec<f64>>,
     /// Nats of every window, where it had targets.
     nats: f64,
     bytes: usize,
@@ -142,6 +146,8 @@ struct One {
     /// By layer, position.
     local: Vec<Vec<f64>>,
     last: f64,
+    /// By layer.
+    locking: Vec<Vec<f32>>,
     nats: f64,
     bytes: usize,
 }
@@ -185,6 +191,7 @@ fn one(
             .collect(),
         local: window.attended.iter().map(|layer| (0..trace.n).map(|t| layer.local_order(t)).collect()).collect(),
         last: global_order(&trace.states[layers], trace.k),
+        locking: (0..layers).map(|layer| locking::oscillators(trace, layer)).collect(),
         nats,
         bytes: tokens.len(),
     })
@@ -204,11 +211,19 @@ fn gather(layers: usize, seen: Vec<One>) -> Survey {
         mean(&seen.iter().filter_map(|one| one.local[layer].get(t).copied()).collect::<Vec<_>>())
     };
     let of = |measure: usize, layer: usize| seen.iter().map(|one| one.values[measure][layer]).collect();
+    let mean_locking = |layer: usize| {
+        let mut sums = vec![0.0; seen.first().map_or(0, |one| one.locking[layer].len())];
+        for one in &seen {
+            sums.iter_mut().zip(&one.locking[layer]).for_each(|(sum, x)| *sum += f64::from(*x) / seen.len() as f64);
+        }
+        sums
+    };
     Survey {
         layers,
         values: (0..MEASURES.len()).map(|m| (0..layers).map(|layer| of(m, layer)).collect()).collect(),
         local_by_position: (0..layers).map(|layer| (0..positions).map(|t| at(layer, t)).collect()).collect(),
         last_global_order: seen.iter().map(|one| one.last).collect(),
+        oscillator_locking: (0..layers).map(mean_locking).collect(),
         nats: seen.iter().map(|one| one.nats).sum(),
         bytes: seen.iter().map(|one| one.bytes).sum(),
     }
