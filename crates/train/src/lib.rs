@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod generate;
 pub mod hash;
 pub mod layers;
+pub mod listing;
 mod memory;
 pub mod metrics;
 pub mod presets;

@@ -1,0 +1,85 @@
+//! What runs there are, as far as their files tell.
+
+use crate::error::Result;
+use crate::metrics;
+use crate::run::{Ended, Run};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Listed {
+    /// Its folder.
+    pub run: PathBuf,
+    /// `training`, `finished`, `stopped early`, `interrupted` or `broken off`.
+    pub status: &'static str,
+    /// `kuramoto` or `transformer`.
+    pub model: &'static str,
+    /// The corpus.
+    pub corpus: String,
+    /// Exact count.
+    pub parameters: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Bytes read.
+    pub tokens: u64,
+    /// The best so far.
+    pub validation_bits_per_byte: Option<f64>,
+    /// Fewest that were possible, where that is known.
+    pub floor_bits_per_byte: Option<f64>,
+    /// Of the test split, where it was asked for.
+    pub test_bits_per_byte: Option<f64>,
+}
+
+impl Listed {
+    /// Looks at a run folder.
+    pub fn look(folder: &Path) -> Result<Listed> {
+        let run = Run::open(folder)?;
+        let config = run.config();
+        let training = run.is_training();
+        // A run that goes on after an old summary is told by its rows.
+        let summary = run.summary().filter(|_| !training);
+        let rows = match &summary {
+            Some(_) => Vec::new(),
+            None => metrics::read(&folder.join("metrics.jsonl")).unwrap_or_default(),
+        };
+        let last = rows.last();
+        let best = rows.iter().filter_map(|row| row.validation_bits_per_byte).min_by(f64::total_cmp);
+        Ok(Listed {
+            status: match &summary {
+                _ if training => "training",
+                Some(summary) => match summary.ended {
+                    Ended::Finished => "finished",
+                    Ended::EarlyStop => "stopped early",
+                    Ended::Interrupted => "interrupted",
+                },
+                None => "broken off",
+            },
+            model: config.model.kind().name(),
+            corpus: run.corpus().name.clone(),
+            parameters: config.model.parameters()?,
+            seed: config.seed,
+            steps: summary.as_ref().map_or_else(|| last.map_or(0, |row| row.step), |summary| summary.steps),
+            tokens: summary.as_ref().map_or_else(|| last.map_or(0, |row| row.tokens), |summary| summary.tokens),
+            validation_bits_per_byte: summary.as_ref().map_or(best, |summary| summary.validation_bits_per_byte),
+            floor_bits_per_byte: summary.as_ref().and_then(|summary| summary.floor_bits_per_byte),
+            test_bits_per_byte: summary.as_ref().and_then(|summary| summary.test_bits_per_byte),
+            run: folder.to_path_buf(),
+        })
+    }
+}
+
+/// Every run folder at or below `folder`, at most `depth` folders down, in order of their paths. Links are not followed.
+pub fn under(folder: &Path, depth: usize) -> Vec<PathBuf> {
+    if folder.join("config.toml").is_file() {
+        return vec![folder.to_path_buf()];
+    }
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let is_folder = |entry: &fs::DirEntry| depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let mut inside: Vec<PathBuf> = entries.flatten().filter(is_folder).map(|entry| entry.path()).collect();
+    inside.sort();
+    inside.iter().flat_map(|folder| under(folder, depth - 1)).collect()
+}
