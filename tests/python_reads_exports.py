@@ -47,6 +47,10 @@ bits = -log_p[np.arange(len(text) - 1), tokens[1:]] / math.log(2)
 np.testing.assert_allclose(arrays["bits"][:-1], bits, atol=1e-3)
 assert math.isnan(arrays["bits"][-1])
 
+# A selection keeps its numbers: layer 2 is layer 2, wherever it lies.
 part = np.load(folder / "part.npz")
+selected = xr.open_zarr(folder / "part.zarr")
+assert list(selected.layer.values) == [0, 2] and list(selected.oscillator.values) == [0, 3, 4, 5]
+np.testing.assert_array_equal(selected.phase.sel(layer=2, oscillator=4).values, arrays["phase"][2, :, 4])
 np.testing.assert_array_equal(part["phase"], arrays["phase"][[0, 2]][:, :, [0, 3, 4, 5]])
 print(f"ok: {len(described['dimensions'])} arrays of {len(text)} bytes agree in NumPy and xarray, with the weights and with each other")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A plan through a real Slurm of one node: submitted as an array, one task stopped half way and queued again, all
-# finished in the end. Installs Debian's slurm-wlm where that is possible, and says so where it is not. Slurm's own
+# finished in the end; another plan cancelled. Installs Debian's slurm-wlm where that is possible, and says so where it is not. Slurm's own
 # files live in a temporary folder, on ports of their own; nothing of a Slurm that is already here is touched.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -86,7 +86,7 @@ for _ in $(seq 60); do
     [ "$(wc -l 2>/dev/null <"$plan"/runs/compare-kuramoto-*/metrics.jsonl || echo 0)" -gt 100 ] && break
     sleep 0.2
 done
-scancel --signal=TERM --batch "${job}_0"
+scancel --signal=USR1 --batch "${job}_0"
 sleep 3
 rows=$(wc -l <"$(echo "$plan"/runs/compare-kuramoto-*)/metrics.jsonl")
 [ "$rows" -lt 1500 ] || { echo "task 0 was finished before it could be stopped"; exit 1; }
@@ -102,4 +102,19 @@ cat "$plan"/logs/*.log
 "$program" lab status "$plan"
 [ "$("$program" lab status "$plan" | grep --count finished)" -eq 2 ] || { squeue; tail "$folder"/slurm*.log; exit 1; }
 "$program" lab submit "$plan" --slurm | grep "nothing to submit"
+
+echo "cancelling a task: it saves, and is not queued again"
+"$program" lab plan compare --scale smoke --seeds 1 --protocol tuned --set length.steps=100000 --out "$folder/long" >/dev/null
+"$program" lab submit "$folder/long" --slurm --cpus 1 --memory 200 --time 10 >/dev/null
+for _ in $(seq 60); do
+    ls "$folder"/long/runs/*/metrics.jsonl >/dev/null 2>&1 && break
+    sleep 0.5
+done
+scancel --name=kuramoto-long
+for _ in $(seq 60); do
+    [ -z "$(squeue --noheader)" ] && break
+    sleep 0.5
+done
+[ -z "$(squeue --noheader)" ] || { squeue; exit 1; }
+grep --quiet "stopped; everything is saved" "$folder"/long/logs/*.log
 echo "a plan went through Slurm; task 0 was stopped after $rows steps and went on"

@@ -3,9 +3,10 @@
 use crate::look::{Look, write};
 use crate::table::Table;
 use anyhow::Result;
+use kuramoto_phase::circular::Resultant;
 use kuramoto_phase::diagnostics::{Drift, figures, statements};
 use kuramoto_phase::measure::MEASURES;
-use kuramoto_phase::survey::{Estimate, Surrogate, Survey, survey};
+use kuramoto_phase::survey::{Estimate, Surrogate, Survey, oscillator_locking, oscillators, survey};
 use kuramoto_phase::{Probe, statistics};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -30,14 +31,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let subject = arguments.look.open()?;
     let windows = subject.windows();
     let threads = arguments.look.threads()?;
-    let of = |surrogate| survey(&subject.network, &subject.parameters, &windows, surrogate, arguments.seed, threads);
+    let of = |surrogate| {
+        // Before training means the run's own start.
+        let seed = if surrogate == Some(Surrogate::Untrained) { subject.seed } else { arguments.seed };
+        survey(&subject.network, &subject.parameters, &windows, surrogate, seed, threads)
+    };
     let ours = of(None)?;
     let nulls = against.iter().map(|&null| Ok((null, of(Some(null))?))).collect::<Result<Vec<_>>>()?;
     let drift = Drift::of(&Probe::new(subject.network.clone(), subject.parameters.clone()));
 
     let folder = arguments.out.clone().unwrap_or_else(|| arguments.look.run.join("diagnostics"));
     let mut files = vec![write(&folder, "measures.csv", &csv(&ours, &nulls))?];
-    files.push(write(&folder, "oscillator-locking.csv", &locking_csv(&ours))?);
+    let locking = oscillator_locking(&subject.network, &subject.parameters, &windows, threads)?;
+    files.push(write(&folder, "oscillator-locking.csv", &locking_csv(&locking))?);
+    let found = oscillators(&subject.network, &subject.parameters, &windows, threads)?;
+    files.push(write(&folder, "oscillators.csv", &oscillators_csv(&found, &drift))?);
     let stated = statements(&ours, &drift);
     let json = serde_json::json!({ "statements": stated, "drift": drift, "survey": ours });
     files.push(write(&folder, "diagnostics.json", &(serde_json::to_string_pretty(&json)? + "\n"))?);
@@ -123,9 +131,24 @@ fn distances(ours: &Survey, nulls: &[(Surrogate, Survey)]) -> Table {
     table
 }
 
-fn locking_csv(ours: &Survey) -> String {
+/// Circular statistics of every oscillator over all tokens that were read.
+fn oscillators_csv(found: &[Vec<Resultant>], drift: &Drift) -> String {
+    let mut text = "layer,oscillator,rate,length,mean,variance,deviation,rayleigh_z,rayleigh_p\n".to_string();
+    for (layer, resultants) in found.iter().enumerate() {
+        for (j, resultant) in resultants.iter().enumerate() {
+            // The last state enters no layer and drifts no further.
+            let rate = drift.rates.get(layer).map(|rates| rates[j].to_string()).unwrap_or_default();
+            let (length, mean) = (resultant.length(), resultant.mean());
+            let (variance, deviation, (z, p)) = (resultant.variance(), resultant.deviation(), resultant.rayleigh());
+            writeln!(text, "{layer},{j},{rate},{length:.6},{mean:.6},{variance:.6},{deviation:.6},{z:.3},{p:.3e}").ok();
+        }
+    }
+    text
+}
+
+fn locking_csv(locking: &[Vec<f64>]) -> String {
     let mut text = "layer,oscillator,other,locking\n".to_string();
-    for (layer, matrix) in ours.oscillator_locking.iter().enumerate() {
+    for (layer, matrix) in locking.iter().enumerate() {
         let k = matrix.len().isqrt();
         for (i, j) in (0..k).flat_map(|i| (0..i).map(move |j| (i, j))) {
             writeln!(text, "{layer},{i},{j},{:.5}", matrix[i * k + j]).ok();

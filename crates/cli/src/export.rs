@@ -1,7 +1,7 @@
 //! `kuramoto export`: a run's phases as NumPy or Zarr arrays, or its weights as a folder for others.
 
 use crate::look::write;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use kuramoto_phase::export::{Array, Npz, Selection, Store, Zarr, record};
 use kuramoto_train::{Error, Run, checkpoint};
 use std::fs;
@@ -121,6 +121,9 @@ fn numbers(key: &str, text: Option<&str>, count: usize) -> Result<Vec<usize>, Er
 /// `model.safetensors` and a `config.json` that says all one needs to use it.
 fn weights(arguments: &Arguments, run: &Run) -> Result<()> {
     let folder = arguments.out.clone().unwrap_or_else(|| run.folder().join("hf"));
+    if let Some(there) = ["config.json", "model.safetensors"].iter().find(|name| folder.join(name).exists()) {
+        bail!("{} is there already: choose another folder with --out", folder.join(there).display());
+    }
     let (from, step) = run.checkpoint(arguments.checkpoint.parse()?)?;
     let sha256 = checkpoint::verify(&from, run.config())?;
     let config = serde_json::json!({

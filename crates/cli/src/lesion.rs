@@ -2,11 +2,14 @@
 
 use crate::look::{Look, write};
 use crate::table::Table;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use kuramoto_phase::intervention::{Change, Intervention};
 use kuramoto_phase::lesion::{Lesion, Response, Site, Trial, figure};
 use kuramoto_train::Error;
+use serde::Deserialize;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -30,6 +33,9 @@ pub struct Arguments {
     /// Of the draws
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Instead, a file with interventions and changes of your own (docs/phase.md)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "layers", "head", "doses"])]
+    interventions: Option<PathBuf>,
     /// Folder of the table and the figure [default: lesions in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -62,6 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         seed: arguments.seed,
         threads: arguments.look.threads()?,
     };
+    if let Some(path) = &arguments.interventions {
+        return own(path, &trial);
+    }
     let responses = trial.respond(lesion, &sites, doses)?;
 
     let mut table = Table::new(&["layer", "dose", "bits per byte", "rise", "95% interval"]);
@@ -75,13 +84,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             dose.to_string(),
             format!("{bits_per_byte:.4}"),
             format!("{rise:+.4}"),
-            format!("{low:+.4} to {high:+.4}"),
+            interval.to_string(),
         ]);
         writeln!(csv, "{},{},{dose},{bits_per_byte},{rise},{low},{high}", lesion.name(), name(response)).ok();
     }
     let folder = arguments.out.clone().unwrap_or_else(|| arguments.look.run.join("lesions"));
-    let mut files = vec![write(&folder, &format!("lesion-{}.csv", lesion.name()), &csv)?];
-    files.extend(figure(lesion, &responses).save(&folder)?);
+    // What was confined has a name of its own, so that it replaces nothing else.
+    let layers = arguments.layers.iter().map(|layer| format!("-layer{layer}")).collect::<String>();
+    let head = arguments.head.map(|head| format!("-head{head}")).unwrap_or_default();
+    let file = format!("lesion-{}{layers}{head}", lesion.name());
+    let mut files = vec![write(&folder, &format!("{file}.csv"), &csv.replace("NaN", ""))?];
+    files.extend(figure(&file, lesion, &responses).save(&folder)?);
     let files: Vec<String> = files.iter().map(|path| format!("    {}\n", path.display())).collect();
     crate::print(&format!(
         "{}, {} windows of {}, after step {}: {}\n\n{table}\nwrote\n{}",
@@ -96,6 +109,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn sites(arguments: &Arguments, lesion: Lesion, config: &kuramoto_model::KuramotoConfig) -> Result<Vec<Site>> {
     let (layers, heads, k) = (config.layers, config.heads, config.width);
+    if let Some(head) = arguments.head.filter(|_| !lesion.is_of_oscillators()) {
+        return Err(wrong("--head", head, format!("{} acts on all heads: leave it out", lesion.name())).into());
+    }
     if let Some(head) = arguments.head.filter(|&head| head >= heads) {
         return Err(wrong("--head", head, format!("the model has heads 0 to {}", heads - 1)).into());
     }
@@ -109,4 +125,28 @@ fn sites(arguments: &Arguments, lesion: Lesion, config: &kuramoto_model::Kuramot
         (some, true) => some.to_vec(),
     };
     Ok(chosen.into_iter().map(|layer| Site { layer, oscillators: oscillators.clone() }).collect())
+}
+
+/// What one's own file asks for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    #[serde(default)]
+    interventions: Vec<Intervention>,
+    #[serde(default)]
+    changes: Vec<Change>,
+}
+
+/// Interventions and changes of one's own, beside the intact model.
+fn own(path: &Path, trial: &Trial<'_>) -> Result<()> {
+    let text = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let own: Own = serde_json::from_slice(&text).with_context(|| format!("{} is not understood", path.display()))?;
+    for change in &own.interventions {
+        change.check(trial.network).map_err(|why| wrong(&path.display().to_string(), change.at, why))?;
+    }
+    let [intact, changed] = trial.compare(&own.interventions, &own.changes)?;
+    crate::print(&format!(
+        "intact {:.4} bits per byte, changed {:.4}: rise {:+.4} (95% interval {})\n",
+        intact.bits_per_byte, changed.bits_per_byte, changed.rise, changed.interval
+    ))
 }

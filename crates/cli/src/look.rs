@@ -38,6 +38,8 @@ pub struct Subject {
     pub parameters: Vec<f32>,
     /// The step after which the parameters were saved.
     pub step: u64,
+    /// Of the run.
+    pub seed: u64,
     /// What the text is, in words.
     pub text: String,
     /// Tokens and targets of every window.
@@ -92,7 +94,14 @@ impl Look {
                 (name, chosen(corpus.split(Split::Validation)).into_iter().map(read).collect())
             }
         };
-        Ok(Subject { network, parameters: loaded.parameters, step: loaded.state.step, text, pairs })
+        Ok(Subject {
+            network,
+            parameters: loaded.parameters,
+            step: loaded.state.step,
+            seed: run.config().seed,
+            text,
+            pairs,
+        })
     }
 }
 

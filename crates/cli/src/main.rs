@@ -7,6 +7,7 @@
 mod bench;
 mod diagnose;
 mod eval;
+mod explore;
 mod export;
 mod generate;
 mod lab;
@@ -52,6 +53,8 @@ enum Command {
     Pulls(pulls::Arguments),
     /// Write phases, couplings or weights for NumPy, xarray and others
     Export(export::Arguments),
+    /// Open a local page to watch training and to look inside
+    Explore(explore::Arguments),
     /// Simulate the classical Kuramoto model and plot its transition
     Simulate(simulate::Arguments),
     /// Plan and run experiments: the paper's tables at a scale this machine carries
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Command::Lesion(arguments) => lesion::run(&arguments).map(done),
         Command::Pulls(arguments) => pulls::run(&arguments).map(done),
         Command::Export(arguments) => export::run(&arguments).map(done),
+        Command::Explore(arguments) => explore::run(&arguments).map(done),
         Command::Simulate(arguments) => simulate::run(&arguments).map(done),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Match(arguments) => matching::run(&arguments).map(done),

@@ -38,6 +38,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let run = Run::open(&arguments.run)?;
     let (network, loaded) = run.kuramoto(arguments.checkpoint.parse()?)?;
+    Pulls::check(&network)?;
     let tokens = run.corpus().encode("--prompt", arguments.prompt.as_bytes())?;
     let mut probe = Probe::new(network, loaded.parameters);
     let mut trace = Trace::of(probe.network());
@@ -80,7 +81,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         write!(text, "{table}").ok();
     }
     for (layer, groups) in groups.iter().flatten().enumerate() {
-        writeln!(text, "\ncoalitions entering layer {layer}:").ok();
+        let place =
+            if layer < layers.len() { format!("entering layer {layer}") } else { "after the last layer".into() };
+        writeln!(text, "\ncoalitions {place}:").ok();
         for (place, group) in groups.iter().enumerate().filter(|(_, group)| group.tokens.len() > 1) {
             let letters: Vec<u8> = group.tokens.iter().map(|&t| bytes[t]).collect();
             let from = group.from.map(|from| format!(", from group {from}")).unwrap_or_default();

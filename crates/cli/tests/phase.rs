@@ -66,6 +66,9 @@ fn a_run_is_looked_into() {
     }
     assert!(done("lesion run --what coupling --head 1 --layers 1 --windows 2 --out lesions").contains("rise"));
 
+    let own = r#"{ "interventions": [{ "at": "layer.1.phase", "action": { "rotate": 0.5 }, "tokens": [3] }], "changes": [{ "scale-tau": 2.0 }] }"#;
+    fs::write(folder.path().join("own.json"), own).unwrap();
+    assert!(done("lesion run --windows 3 --interventions own.json").contains("rise"));
     assert!(
         done("simulate --oscillators 200 --couplings 0.5,4 --settle 20 --measure 5 --out sim")
             .contains("critical coupling 1.0000")
@@ -89,6 +92,8 @@ fn nonsense_gets_a_clear_sentence() {
     fs::write(folder.path().join("foreign"), b"Anna\xff").unwrap();
     fs::write(folder.path().join("edges"), "0 1\n1 two\n").unwrap();
     fs::write(folder.path().join("there.npz"), "mine").unwrap();
+    let far = r#"{ "interventions": [{ "at": "layer.7.phase", "action": { "fade": 1.0 } }] }"#;
+    fs::write(folder.path().join("far.json"), far).unwrap();
     let cases = [
         ("diagnose other", "transformer, which has no phases"),
         ("pulls other --prompt a", "transformer, which has no phases"),
@@ -102,6 +107,10 @@ fn nonsense_gets_a_clear_sentence() {
         ("pulls run --prompt €", "does not occur in tales"),
         ("lesion run --what brain", "choose one of oscillators"),
         ("lesion run --doses 2", "from 0 to 1"),
+        ("lesion run --what tau --head 0", "acts on all heads"),
+        ("lesion run --interventions edges", "is not understood"),
+        ("lesion run --interventions far.json", "layers 0 to 1"),
+        ("export run --to hf --out run/checkpoints/step-20", "there already"),
         ("lesion run --layers 2", "layers 0 to 1"),
         ("lesion run --head 2", "heads 0 to 1"),
         ("export run --to a.csv --text text", "FILE.npz, FOLDER.zarr or hf"),

@@ -36,6 +36,9 @@ pub fn ablated(name: &str) -> Option<Cell> {
     cell(rows.iter().find(|row| row["row"] == title)?)
 }
 
+/// Validation of the reference of Table 3.
+pub const REFERENCE: &str = "1.637";
+
 /// Table 4: validation of a model with so many heads and layers.
 pub fn gridded(model: &str, heads: usize, layers: usize) -> Option<Cell> {
     let cells = RESULTS["grid"][model].as_array()?;
@@ -72,6 +75,7 @@ mod tests {
                 );
             }
         }
+        assert_eq!(RESULTS["ablations"]["reference_val_mean"].as_f64(), REFERENCE.parse().ok());
         assert_eq!(ablated("no-value-gate").unwrap().mean, 0.11);
         assert_eq!(compared("tales", "1m", "kuramoto", "val"), None);
     }

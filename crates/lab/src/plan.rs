@@ -7,6 +7,7 @@
 use crate::arms::{Arm, arms};
 use crate::error::{Error, Result};
 use crate::scale::Scale;
+use kuramoto_model::ablation::ABLATIONS;
 use kuramoto_train::config::Model;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::{Config, Corpus, Identity, Layer, Split};
@@ -96,6 +97,18 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// True if its model is one that the arm's name promises.
+    fn belongs(&self) -> bool {
+        let kind = self.config.model.kind().name();
+        match self.table.as_str() {
+            "compare" | "grid" => self.arm.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')),
+            "ablations" => {
+                kind == "kuramoto" && (self.arm == "reference" || ABLATIONS.iter().any(|row| row.name == self.arm))
+            }
+            _ => false,
+        }
+    }
+
     /// What runs of one arm share: all but the seed.
     pub fn cell(&self) -> (&str, &str, &str, usize) {
         (&self.table, &self.arm, &self.corpus, self.budget)
@@ -183,6 +196,12 @@ impl Plan {
         &self.folder
     }
 
+    /// The name of the plan's folder, also where it was given as `.`.
+    pub fn name(&self) -> String {
+        let absolute = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
+        absolute.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     fn path(&self) -> PathBuf {
         self.folder.join("plan.json")
     }
@@ -212,6 +231,9 @@ impl Plan {
         if self.format != FORMAT {
             return wrong(format!("its format is {}, this program reads format {FORMAT}", self.format));
         }
+        if self.runs.is_empty() {
+            return wrong("it has no runs".into());
+        }
         let (mut folders, mut places) = (BTreeSet::new(), BTreeSet::new());
         for (i, run) in self.runs.iter().enumerate() {
             let name = format!("run {i} ({}, seed {})", run.arm, run.seed);
@@ -228,6 +250,20 @@ impl Plan {
             }
             if !places.insert((run.cell(), run.seed)) {
                 return wrong(format!("{name}: this seed is used twice in the same arm"));
+            }
+            if !run.belongs() {
+                let kind = run.config.model.kind().name();
+                return wrong(format!(
+                    "{name}: a {kind} does not belong to arm {:?} of table {:?}",
+                    run.arm, run.table
+                ));
+            }
+            let alike = |other: &Planned| Config { seed: run.seed, ..other.config.clone() } == run.config;
+            if self.runs[..i].iter().any(|other| other.cell() == run.cell() && !alike(other)) {
+                return wrong(format!("{name}: runs of an arm may differ in their seed only"));
+            }
+            if run.config.budget != run.budget {
+                return wrong(format!("{name}: its configuration has budget {}", run.config.budget));
             }
             if run.config.seed != run.seed {
                 return wrong(format!("{name}: its configuration has seed {}", run.config.seed));

@@ -1,6 +1,6 @@
 //! What the finished runs of a plan came to, gathered into arms over seeds.
 
-use crate::claims::{Claim, RankAgreement, claims, rank_agreement};
+use crate::claims::{Claim, RankAgreement, claims, rank_agreements};
 use crate::error::Result;
 use crate::paper::{self, Cell};
 use crate::plan::{Plan, Planned};
@@ -17,7 +17,7 @@ pub struct Finished {
     pub planned: Planned,
     /// What it came to.
     pub summary: Summary,
-    /// Hash of its last weights.
+    /// Hash of its best weights, which its validation and test are of.
     pub weights_sha256: String,
     /// Validations on the way: bytes read, bits per byte.
     pub curve: Vec<(u64, f64)>,
@@ -35,7 +35,10 @@ impl Finished {
         let shares: Vec<f64> = rows.iter().filter_map(|row| row.utilisation).collect();
         Ok(Finished {
             planned: planned.clone(),
-            weights_sha256: checkpoint::verify(&checkpoint::folder(run.folder(), summary.steps), run.config())?,
+            weights_sha256: checkpoint::verify(
+                &checkpoint::folder(run.folder(), summary.best_step.unwrap_or(summary.steps)),
+                run.config(),
+            )?,
             summary,
             curve: rows.iter().filter_map(|row| Some((row.tokens, row.validation_bits_per_byte?))).collect(),
             bytes_per_second: median(&speeds),
@@ -93,8 +96,8 @@ pub struct Results {
     pub arms: Vec<Arm>,
     /// Every claim that can be looked at.
     pub claims: Vec<Claim>,
-    /// Of the ablations, where there are any.
-    pub ranks: Option<RankAgreement>,
+    /// Of the ablations, where there are any; one for each corpus.
+    pub ranks: Vec<RankAgreement>,
     /// Finished runs and planned runs.
     pub progress: (usize, usize),
 }
@@ -123,7 +126,7 @@ impl Results {
             }
         }
         let progress = (arms.iter().map(|arm| arm.runs.len()).sum(), plan.runs.len());
-        Ok(Results { claims: claims(&arms), ranks: rank_agreement(&arms), arms, progress })
+        Ok(Results { claims: claims(&arms), ranks: rank_agreements(&arms), arms, progress })
     }
 }
 

@@ -62,12 +62,23 @@ fn same_run(run: &Run, planned: &Planned) -> Result<()> {
     Err(Error::plan(run.folder(), why))
 }
 
-/// A finished run must still be what it was when it finished.
+/// A finished run must still be what it was when it finished: its last checkpoint is what its manifest says, and what
+/// the summary tells is what that checkpoint knows.
 fn prove(run: &Run, summary: &Summary) -> Result<()> {
-    let folder = checkpoint::folder(run.folder(), summary.steps);
-    checkpoint::verify(&folder, run.config()).map(drop).map_err(|error| {
-        Error::plan(run.folder(), format!("this run is finished, but its files changed since ({error}): move it away"))
-    })
+    let changed = |why: String| {
+        Err(Error::plan(
+            run.folder(),
+            format!("this run is finished, but its files changed since ({why}): move it away"),
+        ))
+    };
+    let state = match checkpoint::state(&checkpoint::folder(run.folder(), summary.steps), run.config()) {
+        Ok(state) => state,
+        Err(error) => return changed(error.to_string()),
+    };
+    if state.best.map(|best| best.bits_per_byte) != summary.validation_bits_per_byte {
+        return changed("summary.json has another validation than the last checkpoint".into());
+    }
+    Ok(())
 }
 
 /// Keeps corpora open for all runs of a process.

@@ -89,14 +89,17 @@ pub fn slurm(plan: &Plan, indices: &[usize], task: &Task, slurm: &Slurm) -> Resu
 #SBATCH --cpus-per-task={cpus}
 #SBATCH --mem={megabytes}M
 #SBATCH --time={time}
-{partition}#SBATCH --signal=B:TERM@{GRACE}
+{partition}#SBATCH --signal=B:USR1@{GRACE}
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output=logs/%a.log
 
 {program} lab run {folder} --index "$SLURM_ARRAY_TASK_ID" --threads "$SLURM_CPUS_PER_TASK" --cache {cache} &
 run=$!
-# Before its time limit this script gets SIGTERM. The run then finishes its step, saves, and leaves with 143.
+again=
+# Told to stop, the run finishes its step, saves, and leaves with 143. Before its time limit this script gets SIGUSR1 and
+# is queued again; cancelled, it gets SIGTERM and is not.
+trap 'again=yes; kill -TERM "$run"' USR1
 trap 'kill -TERM "$run"' TERM
 wait "$run"
 code=$?
@@ -105,7 +108,7 @@ while kill -0 "$run" 2>/dev/null; do
     wait "$run"
     code=$?
 done
-if [ "$code" -eq 143 ]; then
+if [ -n "$again" ] && [ "$code" -ne 0 ]; then
     scontrol requeue "$SLURM_JOB_ID"
 fi
 exit "$code"
@@ -119,7 +122,7 @@ pub fn kubernetes(plan: &Plan, task: &Task, kubernetes: &Kubernetes) -> Result<S
     let parallel = task.throttle.unwrap_or(count);
     // JSON strings are YAML strings.
     let quoted = |text: &str| serde_json::to_string(text).expect("a string");
-    let folder = plan.folder().file_name().unwrap_or_default().to_string_lossy();
+    let folder = plan.name();
     let (image, claim, folder) =
         (quoted(&kubernetes.image), quoted(&kubernetes.claim), quoted(&format!("/plans/{folder}")));
     Ok(format!(
@@ -206,8 +209,8 @@ pub fn write(plan: &Plan, file: &str, text: &str) -> Result<PathBuf> {
 
 /// A name that both systems take: letters, digits and dashes.
 fn label(plan: &Plan) -> String {
-    let folder = plan.folder().file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let plain: String = folder.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+    let plain: String =
+        plan.name().to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
     let plain = plain.trim_matches('-');
     if plain.is_empty() { "kuramoto".into() } else { format!("kuramoto-{plain}") }
 }

@@ -126,6 +126,14 @@ fn what_changed_is_said_and_not_overwritten() {
     let error = run(&plan, 0, &mut ()).unwrap_err().to_string();
     assert!(error.contains("files changed") && error.contains("model.safetensors"), "{error}");
     assert_eq!(fs::read(&weights).unwrap(), bytes);
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&weights, &bytes).unwrap();
+    // A summary that tells something else than the weights know.
+    let summary = fs::read_to_string(first.join("summary.json")).unwrap();
+    let bits = Run::open(&first).unwrap().summary().unwrap().validation_bits_per_byte.unwrap();
+    fs::write(first.join("summary.json"), summary.replace(&bits.to_string(), "1.0")).unwrap();
+    let error = run(&plan, 0, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("files changed") && error.contains("summary.json"), "{error}");
 }
 
 #[test]
@@ -143,6 +151,10 @@ fn a_plan_edited_into_nonsense_is_refused() {
         ("\"heads\": 1".into(), "\"heads\": 5".into(), "heads = 5"),
         ("\"width\": 12".into(), "\"width\": 16".into(), "parameters"),
         ("\"runs\"".into(), "\"rums\"".into(), "rums"),
+        ("\"table\": \"compare\"".into(), "\"table\": \"bogus\"".into(), "does not belong"),
+        ("\"arm\": \"kuramoto-tuned\"".into(), "\"arm\": \"transformer-tuned\"".into(), "does not belong"),
+        ("\"budget\": 6000".into(), "\"budget\": 0".into(), "budget"),
+        ("\"warmup\": 5".into(), "\"warmup\": 6".into(), "differ in their seed only"),
         ("\"seed\": 1,\n      \"flops\"".into(), "\"seed\": 0,\n      \"flops\"".into(), "seed is used twice"),
     ];
     for (i, (from, to, part)) in edits.into_iter().enumerate() {
@@ -171,7 +183,7 @@ fn a_plan_becomes_a_job_array() {
         partition: Some("short".into()),
     };
     let script = submit::slurm(&plan, &left, &task, &slurm).unwrap();
-    for part in ["--array=0,2-7%3\n", "--cpus-per-task=2\n", "--partition=short\n", "--requeue\n", "TERM@120\n"] {
+    for part in ["--array=0,2-7%3\n", "--cpus-per-task=2\n", "--partition=short\n", "--requeue\n", "USR1@120\n"] {
         assert!(script.contains(part), "{part}\n{script}");
     }
     assert!(script.contains(r"it'\''s a plan' --index"), "{script}");

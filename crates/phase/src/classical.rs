@@ -43,7 +43,8 @@ impl Frequencies {
     /// The order of an infinite all-to-all population, where a formula is known.
     pub fn order(self, coupling: f64) -> Option<f64> {
         match self {
-            Frequencies::Lorentzian(_) => Some((1.0 - self.critical_coupling() / coupling).max(0.0).sqrt()),
+            Frequencies::Lorentzian(_) if coupling <= self.critical_coupling() => Some(0.0),
+            Frequencies::Lorentzian(_) => Some((1.0 - self.critical_coupling() / coupling).sqrt()),
             Frequencies::Normal(_) | Frequencies::Uniform(_) => None,
         }
     }

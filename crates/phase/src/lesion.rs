@@ -1,13 +1,14 @@
 //! Dose and response: how bits per byte change as part of a model is taken away.
 
+use crate::circular::Resultant;
 use crate::error::Result;
 use crate::figure::kuva::plot::legend::LegendPosition;
 use crate::figure::kuva::prelude::*;
 use crate::figure::{Figure, colour};
 use crate::intervention::{Action, Change, Intervening, Intervention, Point, choose};
-use crate::order::over_tokens;
-use crate::statistics::{Interval, mean, mean_interval};
-use crate::trace::{Probe, Trace};
+use crate::statistics::{Interval, bootstrap};
+use crate::survey::oscillators;
+use crate::trace::Probe;
 use crate::windows::{Text, over_windows};
 use kuramoto_model::{Kuramoto, NoHooks};
 use serde::Serialize;
@@ -75,6 +76,11 @@ impl Lesion {
         self != Lesion::Tau
     }
 
+    /// True if it can be confined to some oscillators.
+    pub fn is_of_oscillators(self) -> bool {
+        !matches!(self, Lesion::FreezeOmega | Lesion::PermuteOmega | Lesion::Tau)
+    }
+
     /// True if which part is taken depends on a draw.
     pub fn is_drawn(self) -> bool {
         matches!(self, Lesion::Oscillators | Lesion::PermuteOmega)
@@ -122,7 +128,7 @@ pub struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Bits of every window under interventions and changes, and its bytes.
+    /// Bits of every window under interventions and changes.
     fn bits(&self, interventions: &[Intervention], changes: &[Change]) -> Result<Vec<f64>> {
         let start = || {
             let mut probe = Probe::new(self.network.clone(), self.parameters.to_vec());
@@ -134,47 +140,55 @@ impl Trial<'_> {
                 [] => probe.run(tokens, &mut NoHooks)?,
                 _ => probe.run(tokens, &mut Intervening::new(self.network, interventions, NoHooks))?,
             }
-            Ok(probe.losses(targets)?.iter().sum::<f64>() / LN_2 / targets.len() as f64)
+            Ok(probe.losses(targets)?.iter().sum::<f64>() / LN_2)
         })
     }
 
-    /// The circular mean phase of every oscillator entering each layer, over the text.
-    fn mean_phases(&self) -> Result<Vec<Vec<f64>>> {
-        let start = || (Probe::new(self.network.clone(), self.parameters.to_vec()), Trace::of(self.network));
-        let seen = over_windows(self.windows, self.threads, start, |(probe, trace), _, (tokens, _)| {
-            probe.run(tokens, trace)?;
-            Ok(trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>())
-        })?;
-        let layers = self.network.config().layers + 1;
-        let mean = |layer: usize, j: usize| {
-            let all = seen.iter().map(|window| &window[layer][j]);
-            crate::circular::Resultant::of_all(all).mean()
-        };
-        Ok((0..layers).map(|layer| (0..self.network.config().width).map(|j| mean(layer, j)).collect()).collect())
+    /// What bits of windows come to beside those of the intact model.
+    fn response(&self, layer: Option<usize>, dose: f64, bits: &[f64], intact: &[f64]) -> Response {
+        let all: Vec<usize> = (0..bits.len()).collect();
+        // The last window of a text may be short: windows count by their bytes.
+        let bytes = |chosen: &[usize]| chosen.iter().map(|&i| self.windows[i].1.len()).sum::<usize>() as f64;
+        let rise = |chosen: &[usize]| chosen.iter().map(|&i| bits[i] - intact[i]).sum::<f64>() / bytes(chosen);
+        Response {
+            layer,
+            dose,
+            bits_per_byte: bits.iter().sum::<f64>() / bytes(&all),
+            rise: rise(&all),
+            interval: bootstrap(bits.len(), rise),
+        }
+    }
+
+    /// The intact model, and the same under interventions and changes of one's own.
+    pub fn compare(&self, interventions: &[Intervention], changes: &[Change]) -> Result<[Response; 2]> {
+        let (intact, bits) = (self.bits(&[], &[])?, self.bits(interventions, changes)?);
+        Ok([self.response(None, 0.0, &intact, &intact), self.response(None, 1.0, &bits, &intact)])
     }
 
     /// The response to each dose of a lesion at each site.
     pub fn respond(&self, lesion: Lesion, sites: &[Site], doses: &[f64]) -> Result<Vec<Response>> {
         let intact = self.bits(&[], &[])?;
-        let means = if lesion == Lesion::Oscillators { self.mean_phases()? } else { Vec::new() };
+        let means: Vec<Vec<f64>> = match lesion {
+            Lesion::Oscillators => oscillators(self.network, self.parameters, self.windows, self.threads)?
+                .iter()
+                .map(|layer| layer.iter().map(Resultant::mean).collect())
+                .collect(),
+            _ => Vec::new(),
+        };
         let mut responses = Vec::new();
         for site in sites {
             for &dose in doses {
-                let repeats = if lesion.is_drawn() && dose > 0.0 && dose < 1.0 { self.repeats.max(1) } else { 1 };
+                // Where all oscillators are taken there is nothing to draw; rates can be dealt in many ways.
+                let drawn = lesion.is_drawn() && dose > 0.0 && (dose < 1.0 || lesion == Lesion::PermuteOmega);
+                let repeats = if drawn { self.repeats.max(1) } else { 1 };
                 let mut sums = vec![0.0; intact.len()];
                 for repeat in 0..repeats {
                     let (interventions, changes) = self.plan(lesion, site, dose, self.seed + repeat, &means);
                     let bits = self.bits(&interventions, &changes)?;
                     sums.iter_mut().zip(bits).for_each(|(sum, x)| *sum += x / repeats as f64);
                 }
-                let rises: Vec<f64> = sums.iter().zip(&intact).map(|(x, y)| x - y).collect();
-                responses.push(Response {
-                    layer: lesion.is_of_a_layer().then_some(site.layer),
-                    dose,
-                    bits_per_byte: mean(&sums),
-                    rise: mean(&rises),
-                    interval: mean_interval(&rises),
-                });
+                let layer = lesion.is_of_a_layer().then_some(site.layer);
+                responses.push(self.response(layer, dose, &sums, &intact));
             }
         }
         Ok(responses)
@@ -219,7 +233,7 @@ impl Trial<'_> {
 }
 
 /// Dose-response curves, a line a layer.
-pub fn figure(lesion: Lesion, responses: &[Response]) -> Figure {
+pub fn figure(name: &str, lesion: Lesion, responses: &[Response]) -> Figure {
     let mut layers: Vec<Option<usize>> = responses.iter().map(|response| response.layer).collect();
     layers.dedup();
     let mut plots: Vec<Plot> = Vec::new();
@@ -228,7 +242,10 @@ pub fn figure(lesion: Lesion, responses: &[Response]) -> Figure {
         let colour = colour::ALL[place % colour::ALL.len()];
         let column = |f: fn(&Response) -> f64| own.iter().map(|response| f(response)).collect::<Vec<f64>>();
         let (doses, low, high) = (column(|r| r.dose), column(|r| r.interval.low), column(|r| r.interval.high));
-        plots.push(BandPlot::new(doses, low, high).with_color(colour).with_opacity(0.18).into());
+        // One window has no interval.
+        if low.iter().all(|end| end.is_finite()) {
+            plots.push(BandPlot::new(doses, low, high).with_color(colour).with_opacity(0.18).into());
+        }
         let points: Vec<(f64, f64)> = own.iter().map(|response| (response.dose, response.rise)).collect();
         plots.push(ScatterPlot::new().with_data(points.iter().copied()).with_color(colour).with_size(3.0).into());
         let line = LinePlot::new().with_data(points).with_color(colour).with_stroke_width(1.6);
@@ -244,5 +261,5 @@ pub fn figure(lesion: Lesion, responses: &[Response]) -> Figure {
         .with_width(620.0)
         .with_height(420.0);
     let caption = "Rise of bits per byte above the intact model, and its 95% bootstrap interval over windows.";
-    Figure::single(&format!("lesion-{}", lesion.name()), caption, plots, layout)
+    Figure::single(name, caption, plots, layout)
 }

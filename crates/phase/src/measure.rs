@@ -134,7 +134,7 @@ pub const MEASURES: [Measure; 15] = [
     Measure {
         name: "non-uniform",
         formula: "share of oscillators whose phases over tokens fail Rayleigh's test at 1%",
-        meaning: "oscillators whose phases are not spread evenly round the circle",
+        meaning: "oscillators whose phases are not spread evenly round the circle; a description, as tokens are not independent",
         of: |window, layer| {
             let resultants = over_tokens(&window.trace.states[layer], window.trace.k);
             let failed = resultants.iter().filter(|resultant| resultant.rayleigh().1 < 0.01).count();

@@ -3,8 +3,11 @@
 //! The direction of token t in oscillator j is the sum over u of A_tu sin(theta_uj - theta_tj) v_tj. Every term is the
 //! pull of token u; together, scaled by the bound, they are the increment the model made.
 
+use crate::error::{Error, Result};
 use crate::trace::Trace;
 use kuramoto_kernels::Real;
+use kuramoto_model::Kuramoto;
+use kuramoto_model::config::{Metric, Value};
 
 /// The pulls on one token in one layer.
 pub struct Pulls {
@@ -33,6 +36,15 @@ pub struct Pull {
 }
 
 impl Pulls {
+    /// Says so if a model's step is not a sum of pulls between phases.
+    pub fn check(network: &Kuramoto) -> Result<()> {
+        let config = network.config();
+        match config.value == Value::Circular && config.metric != Metric::Transport {
+            true => Ok(()),
+            false => Err(Error::NoPulls),
+        }
+    }
+
     /// On token `t` in a layer with bound radius `radius`.
     pub fn on<F: Real>(trace: &Trace<F>, layer: usize, t: usize, radius: Option<f64>) -> Pulls {
         let (n, k, kh) = (trace.n, trace.k, trace.head_width());

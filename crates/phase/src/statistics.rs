@@ -13,6 +13,9 @@ pub fn mean(values: &[f64]) -> f64 {
 
 /// Standard deviation of a sample; NaN of fewer than two.
 pub fn standard_deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return f64::NAN;
+    }
     let middle = mean(values);
     let squares: f64 = values.iter().map(|x| (x - middle).powi(2)).sum();
     (squares / (values.len() as f64 - 1.0)).sqrt()
@@ -42,6 +45,16 @@ pub struct Interval {
     pub high: f64,
 }
 
+impl std::fmt::Display for Interval {
+    /// `+0.0100 to +0.0200`, or `-` where there is none.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.low.is_nan() {
+            true => f.pad("-"),
+            false => f.pad(&format!("{:+.4} to {:+.4}", self.low, self.high)),
+        }
+    }
+}
+
 impl Interval {
     /// True if `x` lies within.
     pub fn contains(&self, x: f64) -> bool {
@@ -52,8 +65,11 @@ impl Interval {
 /// Draws of a bootstrap; its seed is fixed, so a report is the same every time.
 const RESAMPLES: usize = 10_000;
 
-/// 95% percentile bootstrap interval of a statistic over resampled units.
+/// 95% percentile bootstrap interval of a statistic over resampled units; NaN of fewer than two, which show no spread.
 pub fn bootstrap(units: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
+    if units < 2 {
+        return Interval { low: f64::NAN, high: f64::NAN };
+    }
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut chosen = vec![0; units];
     let draw = |_| {
@@ -155,7 +171,8 @@ mod tests {
         near(standard_deviation(&values), (32.0f64 / 7.0).sqrt());
         near(median(&values), 4.5);
         near(quantile(&values, 0.25), 4.0);
-        assert!(median(&[]).is_nan() && standard_deviation(&[1.0]).is_nan());
+        assert!(median(&[]).is_nan() && standard_deviation(&[1.0]).is_nan() && standard_deviation(&[]).is_nan());
+        assert_eq!(mean_interval(&[1.0]).to_string(), "-", "one value shows no spread");
     }
 
     #[test]

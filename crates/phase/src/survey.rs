@@ -1,9 +1,10 @@
 //! Measures over many windows of text, and over their surrogates.
 
+use crate::circular::Resultant;
 use crate::error::Result;
 use crate::locking;
 use crate::measure::{MEASURES, Window};
-use crate::order::global_order;
+use crate::order::{global_order, over_tokens};
 use crate::statistics::{Interval, mean, mean_interval, standard_deviation};
 use crate::trace::{Probe, Trace};
 use crate::windows::{Text, over_windows};
@@ -48,17 +49,19 @@ pub struct Survey {
     /// Layers.
     pub layers: usize,
     /// By measure, layer, window.
+    #[serde(serialize_with = "by_name")]
     values: Vec<Vec<Vec<f64>>>,
     /// Mean local order by layer and position.
     pub local_by_position: Vec<Vec<f64>>,
     /// Global order of the last state, by window.
     pub last_global_order: Vec<f64>,
-    /// Phase locking between oscillators (k x k) by layer, mean over windows.
-    #[serde(skip)]
-    pub oscillator_locking: Vec<Vec<f64>>,
     /// Nats of every window, where it had targets.
     nats: f64,
     bytes: usize,
+}
+
+fn by_name<S: serde::Serializer>(values: &[Vec<Vec<f64>>], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_map(MEASURES.iter().map(|measure| measure.name).zip(values))
 }
 
 /// Mean of a measure over windows.
@@ -114,6 +117,49 @@ pub fn radii(probe: &Probe<f32>) -> Vec<(Option<f64>, Option<f64>)> {
     (0..probe.network().config().layers).map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2"))).collect()
 }
 
+/// Resultants over all tokens of every oscillator entering each layer, and after the last (L + 1 x k).
+pub fn oscillators(
+    network: &Kuramoto,
+    parameters: &[f32],
+    windows: &[Text<'_>],
+    threads: usize,
+) -> Result<Vec<Vec<Resultant>>> {
+    let start = || (Probe::new(network.clone(), parameters.to_vec()), Trace::of(network));
+    let seen = over_windows(windows, threads, start, |(probe, trace), _, (tokens, _)| {
+        probe.run(tokens, trace)?;
+        Ok(trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>())
+    })?;
+    let all = |layer: usize, j: usize| Resultant::of_all(seen.iter().map(|window| &window[layer][j]));
+    let config = network.config();
+    Ok((0..=config.layers).map(|layer| (0..config.width).map(|j| all(layer, j)).collect()).collect())
+}
+
+/// Windows that matrices are averaged over at most: they take room.
+const MATRICES: usize = 64;
+
+/// Phase locking between oscillators (k x k) by layer, mean over windows, of which at most 64 are read, spread evenly.
+pub fn oscillator_locking(
+    network: &Kuramoto,
+    parameters: &[f32],
+    windows: &[Text<'_>],
+    threads: usize,
+) -> Result<Vec<Vec<f64>>> {
+    let chosen: Vec<Text<'_>> = windows.iter().step_by(windows.len().div_ceil(MATRICES).max(1)).copied().collect();
+    let start = || (Probe::new(network.clone(), parameters.to_vec()), Trace::of(network));
+    let seen = over_windows(&chosen, threads, start, |(probe, trace), _, (tokens, _)| {
+        probe.run(tokens, trace)?;
+        Ok((0..trace.layers()).map(|layer| locking::oscillators(trace, layer)).collect::<Vec<_>>())
+    })?;
+    let mean = |layer: usize| {
+        let mut sums = vec![0.0; seen.first().map_or(0, |window| window[layer].len())];
+        for window in &seen {
+            sums.iter_mut().zip(&window[layer]).for_each(|(sum, x)| *sum += f64::from(*x) / seen.len() as f64);
+        }
+        sums
+    };
+    Ok((0..network.config().layers).map(mean).collect())
+}
+
 /// Surveys a model over windows of text, or a surrogate of it, on so many threads.
 pub fn survey(
     network: &Kuramoto,
@@ -146,8 +192,6 @@ struct One {
     /// By layer, position.
     local: Vec<Vec<f64>>,
     last: f64,
-    /// By layer.
-    locking: Vec<Vec<f32>>,
     nats: f64,
     bytes: usize,
 }
@@ -168,9 +212,16 @@ fn one(
     let nats = if surrogate == Some(Surrogate::Shuffled) { f64::NAN } else { probe.losses(targets)?.iter().sum() };
     match surrogate {
         Some(Surrogate::Permuted) => {
-            let k = trace.k;
-            let states = trace.states.iter_mut().chain(&mut trace.middles);
-            states.flat_map(|state| state.chunks_exact_mut(k)).for_each(|row| shuffle(row, random));
+            let mut order: Vec<usize> = (0..trace.k).collect();
+            for t in 0..trace.n {
+                // The same deal in every layer, so that steps stay what they were.
+                shuffle(&mut order, random);
+                for state in trace.states.iter_mut().chain(&mut trace.middles) {
+                    let row = &mut state[t * trace.k..][..trace.k];
+                    let before = row.to_vec();
+                    row.iter_mut().zip(&order).for_each(|(x, &j)| *x = before[j]);
+                }
+            }
         }
         Some(Surrogate::Uniform) => {
             let n = trace.n;
@@ -191,7 +242,6 @@ fn one(
             .collect(),
         local: window.attended.iter().map(|layer| (0..trace.n).map(|t| layer.local_order(t)).collect()).collect(),
         last: global_order(&trace.states[layers], trace.k),
-        locking: (0..layers).map(|layer| locking::oscillators(trace, layer)).collect(),
         nats,
         bytes: tokens.len(),
     })
@@ -211,19 +261,11 @@ fn gather(layers: usize, seen: Vec<One>) -> Survey {
         mean(&seen.iter().filter_map(|one| one.local[layer].get(t).copied()).collect::<Vec<_>>())
     };
     let of = |measure: usize, layer: usize| seen.iter().map(|one| one.values[measure][layer]).collect();
-    let mean_locking = |layer: usize| {
-        let mut sums = vec![0.0; seen.first().map_or(0, |one| one.locking[layer].len())];
-        for one in &seen {
-            sums.iter_mut().zip(&one.locking[layer]).for_each(|(sum, x)| *sum += f64::from(*x) / seen.len() as f64);
-        }
-        sums
-    };
     Survey {
         layers,
         values: (0..MEASURES.len()).map(|m| (0..layers).map(|layer| of(m, layer)).collect()).collect(),
         local_by_position: (0..layers).map(|layer| (0..positions).map(|t| at(layer, t)).collect()).collect(),
         last_global_order: seen.iter().map(|one| one.last).collect(),
-        oscillator_locking: (0..layers).map(mean_locking).collect(),
         nats: seen.iter().map(|one| one.nats).sum(),
         bytes: seen.iter().map(|one| one.bytes).sum(),
     }

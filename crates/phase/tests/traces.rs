@@ -48,7 +48,9 @@ fn pulls_add_up_to_the_step() {
     for (name, fixture, network) in common::all() {
         let config = network.config();
         // Projected and transported values are not pulls between phases.
-        if config.value != Value::Circular || config.metric == Metric::Transport {
+        let pulls = config.value == Value::Circular && config.metric != Metric::Transport;
+        assert_eq!(Pulls::check(&network).is_ok(), pulls, "{name}");
+        if !pulls {
             continue;
         }
         tried += 1;

@@ -9,7 +9,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// How the next byte is drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sampling {
     /// Logits are divided by it; 0 takes the likeliest byte always.
     pub temperature: f64,
@@ -73,8 +74,7 @@ fn write_on(
     // Of a prompt that fills the context, the last half, so that there is room to write.
     let half = context.div_ceil(2);
     let mut next = if history.len() < context { 0 } else { history.len() - half };
-    let mut random = ChaCha8Rng::seed_from_u64(sampling.seed);
-    let mut nucleus = Vec::new();
+    let mut drawer = Drawer::new(sampling)?;
     for _ in 0..count {
         if decoder.len() == context {
             decoder.clear();
@@ -85,7 +85,7 @@ fn write_on(
             let logits = decoder.push(history[next])?;
             next += 1;
             if next == history.len() {
-                drawn = Some(draw(logits, sampling, &mut random, &mut nucleus));
+                drawn = Some(drawer.draw(logits));
             }
         }
         let token = drawn.expect("at least the last byte was new to the decoder");
@@ -97,31 +97,48 @@ fn write_on(
     Ok(())
 }
 
-/// Draws a token; `nucleus` is room to work in.
-fn draw(logits: &[f32], sampling: &Sampling, random: &mut impl Rng, nucleus: &mut Vec<(u8, f64)>) -> u8 {
-    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // At temperature 0 only the likeliest is left: the quotient is 0 / 0 for it and minus infinity for the others.
-    let weight = |x: f32| if x == highest { 1.0 } else { (f64::from(x - highest) / sampling.temperature).exp() };
-    nucleus.clear();
-    nucleus.extend(logits.iter().enumerate().map(|(token, &x)| (token as u8, weight(x))));
-    nucleus.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let total: f64 = nucleus.iter().map(|(_, weight)| weight).sum();
-    let mut kept = 0.0;
-    let count = nucleus.iter().take_while(|(_, weight)| {
-        let wanted = kept < sampling.top_p * total;
-        kept += weight;
-        wanted
-    });
-    let count = count.count().max(1);
-    let mass: f64 = nucleus[..count].iter().map(|(_, weight)| weight).sum();
-    let mut left = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * mass;
-    for &(token, weight) in &nucleus[..count] {
-        left -= weight;
-        if left < 0.0 {
-            return token;
-        }
+/// Draws one token after another.
+pub struct Drawer {
+    sampling: Sampling,
+    random: ChaCha8Rng,
+    /// Room to work in.
+    nucleus: Vec<(u8, f64)>,
+}
+
+impl Drawer {
+    /// As `sampling` says, which is checked.
+    pub fn new(sampling: &Sampling) -> Result<Drawer> {
+        sampling.check()?;
+        Ok(Drawer { sampling: *sampling, random: ChaCha8Rng::seed_from_u64(sampling.seed), nucleus: Vec::new() })
     }
-    nucleus[count - 1].0
+
+    /// Draws a token by its logits.
+    pub fn draw(&mut self, logits: &[f32]) -> u8 {
+        let Drawer { sampling, random, nucleus } = self;
+        let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        // At temperature 0 only the likeliest is left: the quotient is 0 / 0 for it and minus infinity for the others.
+        let weight = |x: f32| if x == highest { 1.0 } else { (f64::from(x - highest) / sampling.temperature).exp() };
+        nucleus.clear();
+        nucleus.extend(logits.iter().enumerate().map(|(token, &x)| (token as u8, weight(x))));
+        nucleus.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let total: f64 = nucleus.iter().map(|(_, weight)| weight).sum();
+        let mut kept = 0.0;
+        let count = nucleus.iter().take_while(|(_, weight)| {
+            let wanted = kept < sampling.top_p * total;
+            kept += weight;
+            wanted
+        });
+        let count = count.count().max(1);
+        let mass: f64 = nucleus[..count].iter().map(|(_, weight)| weight).sum();
+        let mut left = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * mass;
+        for &(token, weight) in &nucleus[..count] {
+            left -= weight;
+            if left < 0.0 {
+                return token;
+            }
+        }
+        nucleus[count - 1].0
+    }
 }
 
 #[cfg(test)]
@@ -129,10 +146,10 @@ mod tests {
     use super::*;
 
     fn shares(logits: &[f32], sampling: Sampling) -> Vec<f64> {
-        let mut random = ChaCha8Rng::seed_from_u64(sampling.seed);
+        let mut drawer = Drawer::new(&sampling).unwrap();
         let mut counts = vec![0.0; logits.len()];
         for _ in 0..20_000 {
-            counts[usize::from(draw(logits, &sampling, &mut random, &mut Vec::new()))] += 1.0 / 20_000.0;
+            counts[usize::from(drawer.draw(logits))] += 1.0 / 20_000.0;
         }
         counts
     }

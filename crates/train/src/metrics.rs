@@ -59,8 +59,12 @@ impl Row {
 
 /// Every whole row of a file; a torn last line is passed over.
 pub fn read(path: &Path) -> Result<Vec<Row>> {
-    let text = fs::read(path).at("read", path)?;
-    Ok(text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    Ok(parse(&fs::read(path).at("read", path)?))
+}
+
+/// Every whole row of part of a file.
+pub fn parse(text: &[u8]) -> Vec<Row> {
+    text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 /// Makes a file end after `step`: later rows, which a resumed run writes again, and a torn one are removed. Returns its

@@ -43,20 +43,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let jobs = arguments.jobs.unwrap_or(cores).clamp(1, chosen.len().max(1));
     let threads = (cores / jobs).max(1);
     let workers = Workers { jobs, threads, peak_flops: Some(peak::measure(0.05) * threads as f64) };
-    let screen = Screen::new(chosen.iter().map(|run| run.flops).sum())?;
+    let screen = Screen::new(chosen.iter().map(|run| run.flops).sum(), arguments.index.is_some())?;
     let corpora = Corpora::new(&arguments.cache.clone().unwrap_or_else(default_cache));
     run_all(&plan, &chosen, &corpora, &workers, &screen);
     screen.close(&plan)
 }
 
-/// Bars count whole things, so operations are counted in thousands of millions.
-const UNIT: f64 = 1e9;
+/// Bars count whole things, so operations are counted in millions.
+const UNIT: f64 = 1e6;
 
 /// The bars, or the lines where there is no terminal.
 struct Screen {
     bars: MultiProgress,
     whole: ProgressBar,
     live: bool,
+    /// One run was asked for.
+    alone: bool,
     signals: Signals,
     ran: AtomicUsize,
     finished: AtomicUsize,
@@ -65,7 +67,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn new(flops: f64) -> Result<Screen> {
+    fn new(flops: f64, alone: bool) -> Result<Screen> {
         let live = std::io::stderr().is_terminal();
         let bars = MultiProgress::new();
         let whole = if live { bars.add(ProgressBar::new((flops / UNIT) as u64)) } else { ProgressBar::hidden() };
@@ -74,7 +76,7 @@ impl Screen {
         whole.set_style(style.expect("the template is well formed"));
         let signals = Signals::listen().context("cannot listen to signals")?;
         let [ran, finished, taken, failed] = [const { AtomicUsize::new(0) }; 4];
-        Ok(Screen { bars, whole, live, signals, ran, finished, taken, failed })
+        Ok(Screen { bars, whole, live, alone, signals, ran, finished, taken, failed })
     }
 
     fn say(&self, text: &str) {
@@ -95,7 +97,9 @@ impl Screen {
             "{ran} runs done, {finished} were done before, {taken} are in other hands, {failed} failed\n\
              their report: kuramoto lab report {folder}\n"
         ))?;
-        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        // Who asked for one run must not take it for finished when another process has it.
+        let wanting = failed > 0 || (self.alone && taken > 0);
+        Ok(if wanting { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 

@@ -24,7 +24,7 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
                   each other, with as many threads as each was given: `kuramoto bench` measures a quiet one. The paper's \
                   are of its GPU; only ratios between the models can be compared."
             .into(),
-        head: vec!["arm", "size", "MFLOP a byte", "bytes/s", "of peak", "memory, MB", "paper, bytes/s", "paper, GB"],
+        head: vec!["arm", "corpus", "size", "MFLOP a byte", "bytes/s", "of peak", "memory, MB", "paper, bytes/s", "paper, GB"],
         rows,
         result: true,
     }))
@@ -42,6 +42,7 @@ fn row(arm: &Arm, first: &Finished) -> Result<Vec<Cell>> {
     };
     Ok(vec![
         Cell::text(&arm.name),
+        Cell::text(&arm.corpus),
         Cell::text(size(arm.budget)),
         number(Some(config.model.training_flops(config.batch.context) / 1e6), 2),
         number(Some(speed(arm)), 0),

@@ -2,13 +2,12 @@
 
 use super::compute;
 use super::document::{Block, Cell, Document, Table};
-use crate::claims::{Claim, LEVEL, RankAgreement, Verdict};
+use crate::claims::{Claim, LEVEL, RankAgreement, Verdict, groups};
 use crate::error::Result;
 use crate::paper;
-use crate::plan::{Plan, size, width};
+use crate::plan::{Plan, Planned, size, width};
 use crate::results::{Arm, Results};
-use crate::scale::Scale;
-use crate::statistics::{Interval, mean, median, smallest_p, standard_deviation};
+use crate::statistics::{mean, median, smallest_p, standard_deviation};
 use kuramoto_phase::figure::Figure;
 use kuramoto_train::config::Length;
 
@@ -21,7 +20,7 @@ pub const TABLES: [(&str, &str); 3] = [
 
 /// A report of what is finished; figures are put beside the table whose name theirs begins with.
 pub fn document(plan: &Plan, results: &Results, figures: Vec<Figure>) -> Result<Document> {
-    let name = plan.folder().file_name().unwrap_or_default().to_string_lossy();
+    let name = plan.name();
     let (done, planned) = results.progress;
     let mut blocks = vec![Block::Text(format!(
         "{done} of {planned} runs are finished. Values are bits per byte; a run's validation is its best on the way, its test \
@@ -41,15 +40,19 @@ pub fn document(plan: &Plan, results: &Results, figures: Vec<Figure>) -> Result<
         }
         blocks.push(Block::Heading(title.into()));
         match table {
-            "grid" => blocks.extend(["kuramoto", "transformer"].map(|model| Block::Table(grid(&arms, model)))),
+            "grid" => {
+                for group in groups(&results.arms, "grid") {
+                    blocks.extend(["kuramoto", "transformer"].map(|model| Block::Table(grid(&group, model))));
+                }
+            }
             _ => blocks.push(Block::Table(cells(&arms))),
         }
         let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.table == table).collect();
         if !claims.is_empty() {
             blocks.push(Block::Table(claimed(&claims, &arms)));
         }
-        if let Some(ranks) = results.ranks.as_ref().filter(|_| table == "ablations") {
-            blocks.push(Block::Table(ranked(ranks)));
+        if table == "ablations" {
+            blocks.extend(results.ranks.iter().map(|ranks| Block::Table(ranked(ranks))));
         }
         while let Some(figure) = figures.next_if(|figure| figure.name.starts_with(table)) {
             blocks.push(Block::Figure(Box::new(figure)));
@@ -69,32 +72,55 @@ pub fn document(plan: &Plan, results: &Results, figures: Vec<Figure>) -> Result<
     Ok(Document { title: format!("Report of {name}"), blocks })
 }
 
-/// What differs from the paper's protocol, plainly.
+/// What differs from the paper's protocol, plainly; all of it is read off the configurations.
 fn differences(plan: &Plan, results: &Results) -> Vec<String> {
-    let Some(run) = plan.runs.first().filter(|_| plan.scale != Scale::Paper) else {
-        return vec![
-            "These runs follow the paper's protocol; what it leaves open (initialization) is as documented.".into(),
-        ];
+    let distinct = |of: &dyn Fn(&Planned) -> String| {
+        let mut found: Vec<String> = Vec::new();
+        for value in plan.runs.iter().map(of) {
+            if !found.contains(&value) {
+                found.push(value);
+            }
+        }
+        found
     };
-    let batch = &run.config.batch;
-    let read = match run.config.length {
-        Length::Steps(steps) => bytes(steps * batch.tokens()),
+    let length = |run: &Planned| match run.config.length {
+        Length::Steps(steps) => bytes(steps * run.config.batch.tokens()),
         Length::Tokens(tokens) => bytes(tokens),
         Length::Epochs(epochs) => format!("{epochs} epochs"),
     };
+    let batch = |run: &Planned| format!("{} x {}", run.config.batch.sequences, run.config.batch.context);
+    let validation = |run: &Planned| match run.config.validation.windows {
+        0 => "the whole validation split".to_string(),
+        windows => format!("{windows} windows spread over the validation split"),
+    };
+    let (sizes, lengths) = (distinct(&|run| size(run.budget)), distinct(&length));
+    let (corpora, batches, validations) =
+        (distinct(&|run| run.corpus.clone()), distinct(&batch), distinct(&validation));
+    let protocols = distinct(&|run| run.config.protocol.name().to_string());
+    let as_in_paper = sizes.iter().all(|size| matches!(size.as_str(), "1m" | "5m"))
+        && lengths == ["50 epochs"]
+        && batches == ["64 x 256"]
+        && validations == ["the whole validation split"]
+        && protocols == ["paper"]
+        && corpora.iter().all(|corpus| matches!(corpus.as_str(), "enwik8" | "codeparrot"));
+    if as_in_paper {
+        return vec!["Nothing that the paper fixes; what it leaves open (initialization) is as documented.".into()];
+    }
     let mut list = vec![
         format!(
-            "These are not the paper's runs. The paper trains models of 1M and 5M parameters for 50 epochs of enwik8 (4.5 \
-             billion bytes) in batches of 64 x 256. Here models of about {} read {} in batches of {} x {}.",
-            size(run.budget),
-            read,
-            batch.sequences,
-            batch.context
+            "The paper trains models of 1M and 5M parameters for 50 epochs of enwik8 or CodeParrot (4.5 billion bytes) in batches of \
+             64 x 256 and validates on the whole split. Here models of about {} read {} of {} in batches of {} and are validated on {}.",
+            sizes.join(" and "),
+            lengths.join(" and "),
+            corpora.join(" and "),
+            batches.join(" and "),
+            validations.join(" and ")
         ),
-        "The paper's values stand beside ours for orientation; only signs and orders can be compared.".into(),
+        "The paper's values stand beside ours for orientation. Signs and orders of ablations can be compared; which model leads \
+         may well depend on size and length (in the paper it changes between 1M and 5M)."
+            .into(),
     ];
-    let protocols = |name: &str| plan.runs.iter().any(|run| run.config.protocol.name() == name);
-    if protocols("tuned") {
+    if protocols.iter().any(|name| name == "tuned") {
         list.push(
             "Arms of the tuned protocol train each model with the learning rate, schedule and initialization chosen for it \
              (docs/recipe.md), not with the paper's one recipe for both. They were chosen for the unchanged Kuramoto model: an \
@@ -102,10 +128,10 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
                 .into(),
         );
     }
-    if protocols("paper") && run.table == "compare" {
+    if protocols.iter().any(|name| name == "paper") {
         list.push(
-            "Arms of the paper protocol keep its recipe (learning rate 1e-3, constant; dropout 0.1; decay of every parameter), \
-             but not its length."
+            "Arms of the paper protocol keep its recipe (learning rate 1e-3, constant; dropout 0.1; decay of every parameter) for \
+             as long as these runs last."
                 .into(),
         );
     }
@@ -142,16 +168,19 @@ fn in_short(results: &Results) -> Vec<String> {
     let mut list: Vec<String> = [Verdict::Reproduced, Verdict::NotReproduced].map(line).into();
     let open = of(Verdict::Inconclusive).count();
     list.push(format!("{open} of {} claims {}.", results.claims.len(), Verdict::Inconclusive.words()));
-    if let Some(ranks) = &results.ranks {
-        let Interval { low, high } = ranks.interval;
+    for ranks in &results.ranks {
+        let interval = match ranks.interval.low.is_nan() {
+            true => String::new(),
+            false => format!(" (95% interval {:.2} to {:.2})", ranks.interval.low, ranks.interval.high),
+        };
         list.push(format!(
-            "The order of the ablations agrees with the paper's with a Kendall's tau of {:.2} (95% interval {low:.2} to {high:.2}).",
-            ranks.tau
+            "{}: the order of the ablations agrees with the paper's with a Kendall's tau of {:.2}{interval}.",
+            ranks.corpus, ranks.tau
         ));
     }
     for (table, title) in TABLES {
         let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.table == table).collect();
-        if claims.iter().any(|claim| claim.smallest_p > LEVEL) {
+        if !claims.is_empty() && claims.iter().all(|claim| claim.smallest_p > LEVEL) {
             let needed = (1..64).find(|&seeds| smallest_p(seeds) * claims.len() as f64 <= LEVEL).unwrap_or(64);
             list.push(format!(
                 "{title}: with so few seeds no difference could pass the test, however large; it takes {needed}."
@@ -229,13 +258,16 @@ fn grid(arms: &[&Arm], model: &str) -> Table {
             };
             let values = arm.validations();
             let (mean, sd) = (mean(&values), standard_deviation(&values));
-            let sd = if sd.is_finite() { format!(" ± {sd:.3}") } else { String::new() };
+            let sd = if sd.is_finite() { format!(" ± {sd:.3}, {:.3}", median(&values)) } else { String::new() };
             Cell::number(format!("{mean:.3}{sd} ({paper})")).link(format!("#{}", anchor(arm)))
         };
         [Cell::text(format!("h = {heads}"))].into_iter().chain((2..=6).map(cell)).collect()
     };
     Table {
-        caption: format!("{model}: mean validation ± sd over seeds, in brackets the paper's mean."),
+        caption: format!(
+            "{}: {model}: mean validation ± sd, median over seeds; in brackets the paper's mean.",
+            arms[0].corpus
+        ),
         head: vec!["heads", "L = 2", "L = 3", "L = 4", "L = 5", "L = 6"],
         rows: (2..=6).map(row).collect(),
         result: true,
@@ -247,13 +279,16 @@ fn claimed(claims: &[&Claim], arms: &[&Arm]) -> Table {
         let shown = claim.verdict != Verdict::Inconclusive;
         let statement = Cell::text(&claim.statement);
         vec![
-            match arms.iter().find(|arm| arm.name == claim.arm) {
+            match arms
+                .iter()
+                .find(|arm| (&arm.name, &arm.corpus, arm.budget) == (&claim.arm, &claim.corpus, claim.budget))
+            {
                 Some(arm) => statement.link(format!("#{}", anchor(arm))),
                 None => statement,
             },
             Cell::number(format!("{:+.3}", claim.paper)),
             Cell::number(format!("{:+.4}", claim.mean)).bold_if(shown),
-            Cell::number(format!("{:+.4} to {:+.4}", claim.interval.low, claim.interval.high)),
+            Cell::number(claim.interval.to_string()),
             Cell::number(format!("{:.4}", claim.p)),
             Cell::number(format!("{:.4}", claim.p_holm)),
             Cell::number(format!("{:.4}", claim.smallest_p)),
@@ -284,11 +319,14 @@ fn ranked(ranks: &RankAgreement) -> Table {
             Cell::text(&row.ablation),
             Cell::number(rank(row.paper)),
             Cell::number(rank(row.here)),
-            Cell::number(format!("{} to {}", rank(row.interval.low), rank(row.interval.high))),
+            Cell::number(match row.interval.low.is_nan() {
+                true => "-".into(),
+                false => format!("{} to {}", rank(row.interval.low), rank(row.interval.high)),
+            }),
         ]
     };
     Table {
-        caption: "Order of the ablations, 1 hurts most.".into(),
+        caption: format!("{}: order of the ablations, 1 hurts most.", ranks.corpus),
         head: vec!["ablation", "rank in the paper", "rank here", "95% interval"],
         rows: ranks.rows.iter().map(row).collect(),
         result: true,
@@ -302,6 +340,7 @@ fn method() -> Vec<String> {
          verdict rests on them.",
         "p-values are of the two-sided sign-flip permutation test on the paired differences, exact up to 20 seeds, corrected by \
          Holm within a table. The least p possible is what so many seeds could show at best, corrected alike.",
+        "The paper's differences are those of its means; at 5M on enwik8 its medians have the other sign.",
         "A claim is reproduced, or not reproduced, only where the corrected p is at most 0.05: the sign decides which. All else \
          is inconclusive at this power, which is not the same as no difference.",
     ];
@@ -328,7 +367,7 @@ fn runs(results: &Results) -> Table {
         }
     }
     Table {
-        caption: "Every finished run, with its folder, its configuration and the hash of its last weights.".into(),
+        caption: "Every finished run, with its folder, its configuration and the hash of its best weights, which its values are of.".into(),
         head: vec!["run", "arm", "seed", "validation", "test", "steps", "bytes", "configuration", "sha256 of weights"],
         rows,
         result: false,

@@ -25,11 +25,13 @@ fn optional(x: Option<f64>) -> String {
 pub fn cells(results: &Results) -> String {
     let mut text =
         "table,arm,corpus,budget,seeds,validation_median,validation_mean,validation_sd,test_median,test_mean,test_sd,\
-                    paper_mean,paper_sd,paper_test_mean,paper_test_sd\n"
+                    paper_median,paper_mean,paper_sd,paper_test_median,paper_test_mean,paper_test_sd\n"
             .to_string();
     for arm in &results.arms {
         let of = |values: &[f64]| [median(values), mean(values), standard_deviation(values)].map(number);
-        let paper = |cell: Option<Cell>| [cell.map(|cell| cell.mean), cell.map(|cell| cell.sd)].map(optional);
+        let paper = |cell: Option<Cell>| {
+            [cell.and_then(|cell| cell.median), cell.map(|cell| cell.mean), cell.map(|cell| cell.sd)].map(optional)
+        };
         let names = [
             arm.table.clone(),
             arm.name.clone(),
@@ -46,11 +48,18 @@ pub fn cells(results: &Results) -> String {
 
 /// A row a claim.
 pub fn claims(results: &Results) -> String {
-    let mut text = "table,claim,paper,mean,low,high,p,p_holm,least_p_possible,seeds,verdict\n".to_string();
+    let mut text =
+        "table,corpus,budget,arm,claim,paper,mean,low,high,p,p_holm,least_p_possible,seeds,verdict\n".to_string();
     for claim in &results.claims {
         let numbers =
             [claim.paper, claim.mean, claim.interval.low, claim.interval.high, claim.p, claim.p_holm, claim.smallest_p];
-        let mut fields = vec![claim.table.clone(), claim.statement.clone()];
+        let mut fields = vec![
+            claim.table.clone(),
+            claim.corpus.clone(),
+            claim.budget.to_string(),
+            claim.arm.clone(),
+            claim.statement.clone(),
+        ];
         fields.extend(numbers.map(number));
         fields.extend([claim.differences.len().to_string(), claim.verdict.words().into()]);
         text += &line(fields);

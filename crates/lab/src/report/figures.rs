@@ -1,6 +1,6 @@
 //! Learning curves, the ablation chart, and the grid.
 
-use crate::claims::{Claim, Verdict};
+use crate::claims::{Claim, Verdict, groups};
 use crate::results::{Arm, Results};
 use crate::statistics::mean;
 use kuramoto_model::ablation::ABLATIONS;
@@ -12,12 +12,23 @@ use std::collections::BTreeMap;
 
 /// Every figure these results can fill, in the order of the tables.
 pub fn all(results: &Results) -> Vec<Figure> {
-    let of = |table: &str| results.arms.iter().filter(|arm| arm.table == table).collect::<Vec<&Arm>>();
-    let (compared, ablated, gridded) = (of("compare"), of("ablations"), of("grid"));
-    let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.table == "ablations").collect();
-    let figures =
-        [curves(&compared), (!claims.is_empty()).then(|| forest(&claims)), small_multiples(&ablated), grid(&gridded)];
-    figures.into_iter().flatten().collect()
+    let compared: Vec<&Arm> = results.arms.iter().filter(|arm| arm.table == "compare").collect();
+    let mut figures: Vec<Figure> = curves(&compared).into_iter().collect();
+    // One corpus needs no name.
+    let suffix = |group: &[&Arm], count: usize| if count > 1 { format!("-{}", group[0].corpus) } else { String::new() };
+    let ablated = groups(&results.arms, "ablations");
+    for group in &ablated {
+        let own = |claim: &&Claim| {
+            claim.table == "ablations" && (&claim.corpus, claim.budget) == (&group[0].corpus, group[0].budget)
+        };
+        let claims: Vec<&Claim> = results.claims.iter().filter(own).collect();
+        let suffix = suffix(group, ablated.len());
+        figures.extend((!claims.is_empty()).then(|| forest(&claims, &suffix)));
+        figures.extend(small_multiples(group, &suffix));
+    }
+    let gridded = groups(&results.arms, "grid");
+    figures.extend(gridded.iter().map(|group| grid(group, &suffix(group, gridded.len()))));
+    figures
 }
 
 const VALIDATION: &str = "validation (bits per byte)";
@@ -83,7 +94,7 @@ fn curves(arms: &[&Arm]) -> Option<Figure> {
 }
 
 /// What every ablation changes, here and in the paper.
-fn forest(claims: &[&Claim]) -> Figure {
+fn forest(claims: &[&Claim], suffix: &str) -> Figure {
     let mut claims = claims.to_vec();
     claims.sort_by(|a, b| b.mean.total_cmp(&a.mean));
     let title = |claim: &Claim| match ABLATIONS.iter().find(|row| row.name == claim.arm) {
@@ -92,8 +103,16 @@ fn forest(claims: &[&Claim]) -> Figure {
     };
     let mut rows = ForestPlot::new().with_null_value(0.0).with_marker_size(4.5).with_whisker_width(1.6);
     for claim in &claims {
+        // One seed has no interval.
+        let whisker = |end: f64| if end.is_nan() { claim.mean } else { end };
         let colour = if claim.verdict == Verdict::Inconclusive { colour::GREY } else { colour::BLUE };
-        rows = rows.with_colored_row(title(claim), claim.mean, claim.interval.low, claim.interval.high, colour);
+        rows = rows.with_colored_row(
+            title(claim),
+            claim.mean,
+            whisker(claim.interval.low),
+            whisker(claim.interval.high),
+            colour,
+        );
     }
     // Rows are drawn from the top, and counted from the bottom.
     let height = |i: usize| (claims.len() - i) as f64;
@@ -119,11 +138,11 @@ fn forest(claims: &[&Claim]) -> Figure {
         .with_height(480.0);
     let caption = "What every ablation changes: mean paired difference to the reference and its 95% bootstrap interval. Higher is \
                    worse. Blue: the corrected test tells it from chance; grey: it does not. Diamonds: the paper, at another scale.";
-    Figure::single("ablations-chart", caption, plots, layout)
+    Figure::single(&format!("ablations-chart{suffix}"), caption, plots, layout)
 }
 
 /// Learning curves of every ablation beside the reference's.
-fn small_multiples(arms: &[&Arm]) -> Option<Figure> {
+fn small_multiples(arms: &[&Arm], suffix: &str) -> Option<Figure> {
     let reference = arms.iter().find(|arm| arm.name == "reference")?;
     let (low, high) = range(arms.iter().flat_map(|arm| curve(arm)).flat_map(|point| [point.2, point.3]));
     let (mut plots, mut layouts) = (Vec::new(), Vec::new());
@@ -146,11 +165,11 @@ fn small_multiples(arms: &[&Arm]) -> Option<Figure> {
         .with_cell_size(300.0, 220.0);
     let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, bands \
                    from the least to the most.";
-    Some(Figure::panels("ablations-curves", caption, panels))
+    Some(Figure::panels(&format!("ablations-curves{suffix}"), caption, panels))
 }
 
 /// Validation by depth, a line for every number of heads, a panel for every model.
-fn grid(arms: &[&Arm]) -> Option<Figure> {
+fn grid(arms: &[&Arm], suffix: &str) -> Figure {
     let value = |model: &str, heads: usize, layers: usize| {
         let name = format!("{model}-h{heads}-l{layers}");
         arms.iter().find(|arm| arm.name == name).map(|arm| mean(&arm.validations()))
@@ -180,5 +199,5 @@ fn grid(arms: &[&Arm]) -> Option<Figure> {
         Panels::new(1, 2).with_plots(plots).with_layouts(layouts).with_cell_size(440.0, 400.0).with_shared_legend();
     let caption =
         "Validation by depth, a line for every number of heads: means over seeds, parameters matched in every cell.";
-    (!arms.is_empty()).then(|| Figure::panels("grid-depth", caption, panels))
+    Figure::panels(&format!("grid-depth{suffix}"), caption, panels)
 }

@@ -12,7 +12,8 @@
 //! | `byte` | position | the text |
 //! | `bits` | position | of the byte after each; NaN at the end of the text |
 //!
-//! Positions count the bytes of the text; every window of `context` bytes is read for itself.
+//! `layer` and `oscillator` are arrays too: the numbers of those that were selected. Positions count the bytes of the
+//! text; every window of `context` bytes is read for itself.
 
 mod npz;
 mod zarr;
@@ -20,9 +21,10 @@ mod zarr;
 pub use npz::Npz;
 pub use zarr::Zarr;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::order::Attended;
 use crate::trace::{Probe, Trace};
+use kuramoto_model::config::Value;
 use kuramoto_model::{Kuramoto, Network};
 use std::f64::consts::LN_2;
 use std::io;
@@ -131,6 +133,8 @@ pub trait Store {
     /// Writes positions `first..` of an array; `leading` are the indices of the dimensions before `position`. The
     /// elements of a position follow each other.
     fn write(&mut self, array: Array, leading: &[usize], first: usize, bytes: &[u8]) -> io::Result<()>;
+    /// Writes the numbers that a dimension counts by.
+    fn coordinate(&mut self, dimension: &str, values: &[i32]) -> io::Result<()>;
     /// Makes everything final; before, nothing is there under its name. `attributes` describe the whole.
     fn finish(self: Box<Self>, attributes: &serde_json::Value) -> io::Result<()>;
 }
@@ -158,6 +162,9 @@ pub fn record(
     store: &mut dyn Store,
 ) -> Result<()> {
     let (context, config) = (Network::<f32>::context(network), network.config());
+    if config.value != Value::Circular && selection.arrays.contains(&Array::ValueGate) {
+        return Err(Error::NoValueGate);
+    }
     for &array in &selection.arrays {
         let size = |dimension: &&str| match *dimension {
             "layer" => selection.layers.len(),
@@ -168,6 +175,13 @@ pub fn record(
         };
         let shape: Vec<usize> = array.dimensions().iter().map(size).collect();
         store.create(&Described { array, shape: &shape, stretch: context })?;
+    }
+    let numbers = |values: &[usize]| values.iter().map(|&value| value as i32).collect::<Vec<i32>>();
+    let counted = |dimension: &str| selection.arrays.iter().any(|array| array.dimensions().contains(&dimension));
+    for (dimension, values) in [("layer", &selection.layers), ("oscillator", &selection.oscillators)] {
+        if counted(dimension) {
+            store.coordinate(dimension, &numbers(values))?;
+        }
     }
     let mut probe = Probe::new(network.clone(), parameters.to_vec());
     let mut trace = Trace::of(network);

@@ -16,6 +16,8 @@ pub struct Npz {
     folder: tempfile::TempDir,
     arrays: Vec<(Array, File, Place)>,
     found: HashMap<&'static str, usize>,
+    /// Whole files, which are small.
+    coordinates: Vec<(String, Vec<u8>)>,
 }
 
 /// Where elements lie in a file.
@@ -34,7 +36,7 @@ impl Npz {
         }
         let beside = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let folder = tempfile::Builder::new().prefix(".export-").tempdir_in(beside)?;
-        Ok(Npz { path: path.to_path_buf(), folder, arrays: Vec::new(), found: HashMap::new() })
+        Ok(Npz { path: path.to_path_buf(), folder, arrays: Vec::new(), found: HashMap::new(), coordinates: Vec::new() })
     }
 }
 
@@ -74,6 +76,13 @@ impl Store for Npz {
         file.write_all(bytes)
     }
 
+    fn coordinate(&mut self, dimension: &str, values: &[i32]) -> io::Result<()> {
+        let mut bytes = header("<i4", &[values.len()]);
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self.coordinates.push((dimension.into(), bytes));
+        Ok(())
+    }
+
     fn finish(self: Box<Self>, attributes: &serde_json::Value) -> io::Result<()> {
         let packed = self.folder.path().join("packed");
         let mut archive = zip::ZipWriter::new(File::create_new(&packed)?);
@@ -87,6 +96,10 @@ impl Store for Npz {
         archive.start_file("attributes.npy", options)?;
         archive.write_all(&header(&format!("|S{}", text.len()), &[]))?;
         archive.write_all(text.as_bytes())?;
+        for (dimension, bytes) in &self.coordinates {
+            archive.start_file(format!("{dimension}.npy"), options)?;
+            archive.write_all(bytes)?;
+        }
         for (array, file, _) in self.arrays {
             drop(file);
             archive.start_file(format!("{}.npy", array.name()), options)?;

@@ -46,6 +46,19 @@ impl Zarr {
     }
 }
 
+fn array_metadata(shape: &[usize], chunks: &[usize], kind: &str, fill: Value) -> Value {
+    json!({
+        "zarr_format": 2,
+        "shape": shape,
+        "chunks": chunks,
+        "dtype": kind,
+        "compressor": null,
+        "filters": null,
+        "fill_value": fill,
+        "order": "C",
+    })
+}
+
 impl Store for Zarr {
     fn create(&mut self, described: &Described<'_>) -> io::Result<()> {
         let array = described.array;
@@ -63,20 +76,9 @@ impl Store for Zarr {
             })
             .collect();
         let is_text = array == Array::Byte;
-        self.describe(
-            &format!("{name}/.zarray"),
-            json!({
-                "zarr_format": 2,
-                "shape": described.shape,
-                "chunks": chunk,
-                "dtype": if is_text { "|u1" } else { "<f4" },
-                "compressor": null,
-                "filters": null,
-                // A fill value of 0 would make readers take zero bytes for missing ones.
-                "fill_value": if is_text { Value::Null } else { json!("NaN") },
-                "order": "C",
-            }),
-        )?;
+        // A fill value of 0 would make readers take zero bytes for missing ones.
+        let (kind, fill) = if is_text { ("|u1", Value::Null) } else { ("<f4", json!("NaN")) };
+        self.describe(&format!("{name}/.zarray"), array_metadata(described.shape, &chunk, kind, fill))?;
         self.describe(&format!("{name}/.zattrs"), described.attributes())?;
         let bytes = chunk.iter().product::<usize>() * described.element();
         self.chunks.insert(name, Chunk { stretch: described.stretch, bytes, trailing: chunk.len() - at - 1 });
@@ -93,6 +95,15 @@ impl Store for Zarr {
         let mut whole = bytes.to_vec();
         whole.resize(chunk.bytes, 0);
         fs::write(self.folder.path().join(array.name()).join(key.join(".")), whole)
+    }
+
+    fn coordinate(&mut self, dimension: &str, values: &[i32]) -> io::Result<()> {
+        fs::create_dir(self.folder.path().join(dimension))?;
+        let shape = [values.len()];
+        self.describe(&format!("{dimension}/.zarray"), array_metadata(&shape, &shape, "<i4", Value::Null))?;
+        self.describe(&format!("{dimension}/.zattrs"), json!({ "_ARRAY_DIMENSIONS": [dimension] }))?;
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        fs::write(self.folder.path().join(dimension).join("0"), bytes)
     }
 
     fn finish(mut self: Box<Self>, attributes: &Value) -> io::Result<()> {

@@ -1,0 +1,24 @@
+// Order along the text.
+
+import { chart, panel } from "./chart.js";
+import { series } from "./colour.js";
+import { coupled } from "./inside.js";
+
+const own = panel("Order along the text", "Local order R_t: coherence of the phases a byte attends to. Dashed: global order of all bytes. 1 is full agreement.");
+let inside;
+
+export const start = (given) => { inside = given; return own.node; };
+
+export function draw() {
+  const { found, layer } = inside.state;
+  const lines = [];
+  for (const [prefix, name, place] of [["", "", 0], ["touched.", " touched", 1]]) {
+    if (!found?.[`${prefix}local`]) continue;
+    const at = coupled(found, layer);
+    const local = Array.from({ length: found.n }, (_, t) => [t, found[`${prefix}local`][at * found.n + t]]);
+    const global = found[`${prefix}global`][layer];
+    lines.push({ name: `local R_t${name}`, colour: series[place], points: local },
+      { name: `global R${name}`, colour: series[place], dashed: true, points: [[0, global], [Math.max(found.n - 1, 1), global]] });
+  }
+  chart(own, { name: "order", x: "byte", y: "order R", lines, zero: true });
+}

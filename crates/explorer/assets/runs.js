@@ -1,0 +1,130 @@
+// Every run under the folder, live: a list to tick, and curves of what is ticked.
+
+import { live } from "./api.js";
+import { chart, element, panel, smooth } from "./chart.js";
+import { series } from "./colour.js";
+
+const list = document.getElementById("run-list");
+const charts = document.getElementById("charts");
+const smoothing = document.getElementById("smoothing");
+const logAxis = document.getElementById("log-axis");
+
+// What is known of the runs: rows by id, and how much of each file that is.
+const known = new Map();
+const ticked = new Set();
+let runs = [];
+let stop;
+let told;
+
+const panels = [
+  ["bits", "Bits per byte", "Loss of training batches (solid) and of the validation split (dashed); lower is better. Thin line: the least that is possible, where the corpus tells.", "bits per byte"],
+  ["speed", "Speed", "Bytes read in a second while training.", "bytes / s"],
+  ["utilisation", "Utilisation", "Share of the machine's multiply-add peak.", "share"],
+  ["gradient", "Gradient norm", "Global norm of the gradient before clipping.", "norm"],
+  ["tau", "Score scale tau", "How sharply tokens choose whom to couple with, at each validation.", "tau"],
+  ["radii", "Radii r1 and r2", "Largest steps of the two bounded increments, by layer, at each validation (r2 dashed).", "radians"],
+  ["rates", "Mean drift |omega|", "Mean size of each layer's drift rates, at each validation.", "radians / byte"],
+].map(([id, title, says, y]) => ({ id, y, ...panel(title, says) }));
+charts.append(...panels.map((one) => one.node));
+
+export function start(onRuns, notice) {
+  smoothing.addEventListener("input", draw);
+  logAxis.addEventListener("change", draw);
+  told = onRuns;
+  watch(notice);
+}
+
+// One stream for all: it is opened anew when other runs are ticked.
+async function watch(notice) {
+  stop?.abort();
+  const own = new AbortController();
+  stop = own;
+  while (!own.signal.aborted) {
+    const watched = Object.fromEntries([...ticked].map((id) => [id, known.get(id)?.read ?? 0]));
+    try {
+      await live(watched, (event) => {
+        for (const [id, rows] of Object.entries(event.rows)) add(id, rows);
+        if (event.runs) hear(event.runs, notice);
+        draw();
+        notice("");
+      }, own.signal);
+    } catch (error) {
+      if (own.signal.aborted) return;
+      notice(`No connection: ${error.message}`);
+    }
+    await new Promise((done) => setTimeout(done, 1000));
+  }
+}
+
+function add(id, rows) {
+  const before = known.get(id);
+  // A file that became shorter was rewound by a resumed run: what came after is written again.
+  const old = before && rows.read > before.read ? before : { steps: [], validations: [] };
+  known.set(id, { read: rows.read, steps: [...old.steps, ...rows.steps], validations: [...old.validations, ...rows.validations] });
+}
+
+function hear(found, notice) {
+  const first = runs.length === 0;
+  runs = found;
+  if (first && runs.length && !ticked.size) {
+    const newest = runs.find((run) => run.status === "training") ?? runs[0];
+    ticked.add(newest.id);
+    watch(notice);
+  }
+  table(notice);
+  told(runs);
+}
+
+const colourOf = (id) => series[runs.findIndex((run) => run.id === id) % series.length];
+const bits = (x) => (x == null ? "-" : x.toFixed(4));
+
+function table(notice) {
+  if (!runs.length) {
+    list.replaceChildren(element("p", { class: "empty" }, "No runs in this folder yet. Train one: kuramoto train"));
+    return;
+  }
+  const focused = document.activeElement?.dataset?.run;
+  const head = ["run", "model", "corpus", "parameters", "steps", "validation", "floor", "test", "status"];
+  const rows = runs.map((run) => {
+    const box = element("input", { type: "checkbox", "data-run": run.id, checked: ticked.has(run.id), onchange: () => {
+      if (box.checked) ticked.add(run.id); else ticked.delete(run.id);
+      watch(notice);
+      draw();
+    } });
+    const name = element("label", {}, box, " ", run.id);
+    name.style.color = ticked.has(run.id) ? colourOf(run.id) : "";
+    const cells = [name, run.model, run.corpus, run.parameters.toLocaleString("en"), run.steps.toLocaleString("en"),
+      bits(run.validation_bits_per_byte), bits(run.floor_bits_per_byte), bits(run.test_bits_per_byte), run.status];
+    return element("tr", {}, ...cells.map((cell, i) => element("td", { class: i > 2 && i < 8 ? "number" : "" }, cell)));
+  });
+  const heads = head.map((title, i) => element("th", { class: i > 2 && i < 8 ? "number" : "", scope: "col" }, title));
+  list.replaceChildren(element("div", { class: "wide" }, element("table", {},
+    element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows))));
+  if (focused) list.querySelector(`[data-run="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function draw() {
+  const amount = smoothing.value / 101;
+  const each = (of) => runs.filter((run) => ticked.has(run.id)).flatMap((run) => of(run, known.get(run.id) ?? { steps: [], validations: [] }, colourOf(run.id)));
+  const curve = (key) => each((run, rows, colour) => [{ name: run.id, colour, points: smooth(rows.steps.map((s) => [s.step, s[key]]), amount) }]);
+  const parameters = (pattern, dashed) => each((run, rows, colour) => {
+    const names = new Set(rows.validations.flatMap((row) => Object.keys(row.parameters ?? {})).filter((name) => pattern.test(name)));
+    return [...names].map((name, i) => ({ name: `${run.id} ${name}`, colour: names.size > 1 ? series[i % series.length] : colour, dashed,
+      points: rows.validations.map((row) => [row.step, row.parameters?.[name]]) }));
+  });
+  const lines = {
+    bits: [
+      ...curve("train"),
+      ...each((run, rows, colour) => [{ name: `${run.id} validation`, colour, dashed: true, points: rows.validations.map((row) => [row.step, row.validation_bits_per_byte]) }]),
+      ...each((run, rows) => run.floor_bits_per_byte == null || !rows.steps.length ? [] : [{ name: `${run.id} floor`, colour: "#767676",
+        points: [[rows.steps[0].step, run.floor_bits_per_byte], [rows.steps.at(-1).step, run.floor_bits_per_byte]] }]),
+    ],
+    speed: curve("speed"),
+    utilisation: curve("utilisation"),
+    gradient: curve("gradient_norm"),
+    tau: parameters(/^tau$/),
+    radii: [...parameters(/r1$/), ...parameters(/r2$/, true)],
+    rates: parameters(/omega/),
+  };
+  for (const one of panels) chart(one, { name: one.id, x: "step", y: one.y, lines: lines[one.id], log: logAxis.checked });
+}

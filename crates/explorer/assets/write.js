@@ -1,0 +1,47 @@
+// Generation, byte by byte, with the phases of each new byte.
+
+import { written } from "./api.js";
+import { element, panel } from "./chart.js";
+import { ofAngle, paint } from "./colour.js";
+
+const own = panel("Write on", "The model goes on from the text, touched if you touched it. Below: the phases of each new byte after the last layer, as it comes.");
+const button = element("button", { id: "write" }, "Write 120 bytes");
+const warmth = element("input", { type: "range", id: "temperature", min: 0, max: 1.5, step: 0.05, value: 0.8 });
+const seed = element("input", { type: "number", id: "seed", min: 0, max: 1000000, value: 1 });
+const out = element("pre", { id: "written", "aria-live": "off" });
+const canvas = element("canvas", { role: "img", "aria-label": "Phases of the bytes as they are written" });
+own.content.append(element("div", { class: "controls" }, button, element("label", {}, "temperature ", warmth), element("label", {}, "seed ", seed)), out, canvas);
+let inside;
+let stop;
+
+export function start(given) {
+  inside = given;
+  canvas.hidden = true;
+  button.addEventListener("click", go);
+  return own.node;
+}
+
+async function go() {
+  if (stop) { stop.abort(); stop = undefined; return; }
+  const signal = (stop = new AbortController()).signal;
+  button.textContent = "Stop";
+  const decoder = new TextDecoder();
+  const columns = [];
+  out.textContent = "";
+  canvas.hidden = false;
+  const k = inside.state.found?.k ?? 1;
+  try {
+    await written({ question: inside.asQuestion(), bytes: 120, sampling: { temperature: +warmth.value, top_p: 1, seed: +seed.value } }, (byte, phases) => {
+      out.textContent += decoder.decode(Uint8Array.of(byte), { stream: true });
+      columns.push(phases.slice(phases.length - k));
+      paint(canvas, k, Math.max(columns.length, 60), (j, t) => (columns[t] ? ofAngle(columns[t][j]) : [128, 128, 128]));
+      canvas.style.height = "160px";
+    }, signal);
+  } catch (error) {
+    if (!signal.aborted) inside.say(error.message);
+  }
+  stop = undefined;
+  button.textContent = "Write 120 bytes";
+}
+
+export function draw() {}

@@ -1,0 +1,197 @@
+//! The runs under a folder, and their rows.
+//!
+//! A run is known by its path below the folder, and only paths that the folder itself lists are ever opened: what a
+//! request names is looked up, never joined.
+
+use kuramoto_train::listing::{Listed, under};
+use kuramoto_train::{Row, Run, checkpoint, metrics};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// How deep runs are looked for: a plan keeps its own two folders down.
+const DEPTH: usize = 4;
+
+/// A folder of runs.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    folder: PathBuf,
+}
+
+/// A run in the list.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// What requests call it: its path below the folder.
+    pub id: String,
+    /// What its files tell.
+    #[serde(flatten)]
+    pub listed: Listed,
+    /// Steps of its checkpoints, in order.
+    pub checkpoints: Vec<u64>,
+}
+
+/// Rows of a run, thinned for drawing.
+#[derive(Debug, Default, Serialize)]
+pub struct Rows {
+    /// Bytes of the file that were read; ask from here next time.
+    pub read: u64,
+    /// Every row, or means over a few where there are many.
+    pub steps: Vec<Step>,
+    /// Rows of validations, whole.
+    pub validations: Vec<Row>,
+}
+
+/// A step, or the mean of a few.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Step {
+    /// The last of them.
+    pub step: u64,
+    /// Bits per byte of the batches.
+    pub train: f64,
+    /// Global norm of the gradient.
+    pub gradient_norm: f64,
+    /// Bytes a second.
+    pub speed: f64,
+    /// Share of the multiply-add peak.
+    pub utilisation: Option<f64>,
+    /// Bytes read so far.
+    pub tokens: u64,
+}
+
+/// Steps that are sent of a run at most.
+const POINTS: usize = 2000;
+/// Bytes of rows that are read at a time.
+const MOST: u64 = 64 << 20;
+
+impl Catalogue {
+    /// Of the runs under a folder.
+    pub fn new(folder: &Path) -> Catalogue {
+        Catalogue { folder: folder.to_path_buf() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn paths(&self) -> BTreeMap<String, PathBuf> {
+        let name = |path: &PathBuf| {
+            let below = path.strip_prefix(&self.folder).unwrap_or(path);
+            let text = below.to_string_lossy().replace('\\', "/");
+            // The folder may be a run itself.
+            if text.is_empty() {
+                self.folder.file_name().map_or("run".into(), |name| name.to_string_lossy().into_owned())
+            } else {
+                text
+            }
+        };
+        under(&self.folder, DEPTH).into_iter().map(|path| (name(&path), path)).collect()
+    }
+
+    /// Every run that can be read.
+    pub fn list(&self) -> Vec<Entry> {
+        let entry = |(id, path): (String, PathBuf)| {
+            let mut checkpoints = checkpoint::steps(&path);
+            checkpoints.sort_unstable();
+            Some(Entry { id, listed: Listed::look(&path).ok()?, checkpoints })
+        };
+        self.paths().into_iter().filter_map(entry).collect()
+    }
+
+    /// The folder of a run.
+    pub fn find(&self, id: &str) -> Option<PathBuf> {
+        self.paths().remove(id)
+    }
+
+    /// Opens a run.
+    pub fn open(&self, id: &str) -> Option<kuramoto_train::Result<Run>> {
+        self.find(id).map(|path| Run::open(&path))
+    }
+
+    /// Rows of a run after the first `read` bytes of its file.
+    pub fn rows(&self, id: &str, read: u64) -> Option<Rows> {
+        let path = self.find(id)?.join("metrics.jsonl");
+        Some(rows(&path, read).unwrap_or(Rows { read, ..Rows::default() }))
+    }
+}
+
+/// Whole rows after the first `read` bytes; a file that became shorter was rewound, and is read from the start.
+fn rows(path: &Path, read: u64) -> std::io::Result<Rows> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let start = if read <= length { read } else { 0 };
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let parsed: Vec<Row> = metrics::parse(&bytes[..whole]);
+    let group = parsed.len().div_ceil(POINTS).max(1);
+    Ok(Rows {
+        read: start + whole as u64,
+        steps: parsed.chunks(group).map(mean).collect(),
+        validations: parsed.into_iter().filter(|row| row.validation_bits_per_byte.is_some()).collect(),
+    })
+}
+
+fn mean(rows: &[Row]) -> Step {
+    let last = &rows[rows.len() - 1];
+    let of = |value: fn(&Row) -> f64| rows.iter().map(value).sum::<f64>() / rows.len() as f64;
+    let shares: Vec<f64> = rows.iter().filter_map(|row| row.utilisation).collect();
+    Step {
+        step: last.step,
+        tokens: last.tokens,
+        train: of(|row| row.train_bits_per_byte),
+        gradient_norm: of(|row| row.gradient_norm),
+        speed: of(|row| row.tokens_per_second),
+        utilisation: (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn line(step: u64) -> String {
+        Row { step, train_bits_per_byte: step as f64, ..Row::default() }.to_line()
+    }
+
+    #[test]
+    fn rows_are_read_on_from_where_they_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        fs::write(&path, line(1) + &line(2) + "{\"step\": 3, \"tor").unwrap();
+        let first = rows(&path, 0).unwrap();
+        assert_eq!(first.steps.iter().map(|step| step.step).collect::<Vec<_>>(), [1, 2]);
+        fs::write(&path, line(1) + &line(2) + &line(3)).unwrap();
+        let second = rows(&path, first.read).unwrap();
+        assert_eq!(second.steps.iter().map(|step| step.step).collect::<Vec<_>>(), [3]);
+        // A resumed run may have been cut back.
+        fs::write(&path, line(1)).unwrap();
+        assert_eq!(rows(&path, second.read).unwrap().steps.len(), 1);
+    }
+
+    #[test]
+    fn many_rows_become_means() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        fs::write(&path, (1..=4000).map(line).collect::<String>()).unwrap();
+        let found = rows(&path, 0).unwrap();
+        assert_eq!((found.steps.len(), found.steps[0].step, found.steps[0].train), (2000, 2, 1.5));
+    }
+
+    #[test]
+    fn only_what_is_listed_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("runs/a")).unwrap();
+        fs::write(folder.path().join("runs/a/config.toml"), "").unwrap();
+        fs::write(folder.path().join("config.toml"), "").unwrap();
+        let catalogue = Catalogue::new(&folder.path().join("runs"));
+        assert!(catalogue.find("a").is_some());
+        for id in ["..", "../", "a/..", "a/../..", "/etc", "", "a/", "./a", "a\0"] {
+            assert!(catalogue.find(id).is_none(), "{id:?}");
+        }
+    }
+}

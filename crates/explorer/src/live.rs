@@ -1,0 +1,73 @@
+//! Rows as they come: server-sent events about the runs a page watches.
+
+use crate::catalogue::Catalogue;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::stream::{self, Stream};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often files are looked at; a row is on the page well within two seconds.
+const INTERVAL: Duration = Duration::from_millis(700);
+
+struct Watch {
+    catalogue: Arc<Catalogue>,
+    /// Bytes that were read of each run.
+    read: BTreeMap<String, u64>,
+    /// The list as it was last told.
+    told: String,
+    first: bool,
+}
+
+/// Tells about the list of runs whenever it changes, and about new rows of the runs in `watched` (with the bytes that
+/// the page has already).
+pub(crate) fn live(
+    catalogue: Arc<Catalogue>,
+    watched: BTreeMap<String, u64>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let watch = Watch { catalogue, read: watched, told: String::new(), first: true };
+    let events = stream::unfold(watch, |mut watch| async move {
+        loop {
+            if !watch.first {
+                tokio::time::sleep(INTERVAL).await;
+            }
+            watch.first = false;
+            // Files are read where waiting for a disk holds up nobody.
+            let (next, event) = tokio::task::spawn_blocking(move || {
+                let event = watch.look();
+                (watch, event)
+            })
+            .await
+            .ok()?;
+            watch = next;
+            if let Some(event) = event {
+                return Some((Ok(event), watch));
+            }
+        }
+    });
+    Sse::new(events).keep_alive(KeepAlive::default())
+}
+
+impl Watch {
+    fn look(&mut self) -> Option<Event> {
+        let mut rows = serde_json::Map::new();
+        for (id, read) in &mut self.read {
+            let Some(found) = self.catalogue.rows(id, *read).filter(|found| found.read != *read) else { continue };
+            *read = found.read;
+            rows.insert(id.clone(), json!(found));
+        }
+        let list = json!(self.catalogue.list()).to_string();
+        let changed = list != self.told;
+        if rows.is_empty() && !changed {
+            return None;
+        }
+        let mut told = json!({ "rows": rows });
+        if changed {
+            told["runs"] = serde_json::from_str(&list).unwrap_or_default();
+            self.told = list;
+        }
+        Event::default().json_data(told).ok()
+    }
+}

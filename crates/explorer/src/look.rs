@@ -1,0 +1,289 @@
+//! Running a model on a text for the page: phases, couplings, order, probabilities, with and without interventions.
+
+use crate::binary::Message;
+use crate::error::{Answer, Refusal};
+use kuramoto_phase::coalition::coalitions;
+use kuramoto_phase::intervention::{Change, Intervening, Intervention};
+use kuramoto_phase::order::{Attended, global_order};
+use kuramoto_phase::pull::Pulls;
+use kuramoto_phase::survey::radii;
+use kuramoto_phase::{Probe, Trace};
+use kuramoto_train::generate::{Drawer, Sampling, default_prompt, generate};
+use kuramoto_train::{Run, Which};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::f64::consts::LN_2;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// What is asked of a model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// Which run.
+    pub run: String,
+    /// The text; at most the context.
+    pub text: String,
+    /// best, last or step-N.
+    #[serde(default = "best")]
+    pub checkpoint: String,
+    /// Changes of the pass.
+    #[serde(default)]
+    pub interventions: Vec<Intervention>,
+    /// Changes of parameters.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+}
+
+fn best() -> String {
+    "best".into()
+}
+
+/// Changes of either kind that one question may ask for.
+const MOST_CHANGES: usize = 64;
+/// Probabilities that are sent of every position.
+const LIKELY: usize = 8;
+/// Models that are kept loaded.
+const KEPT: usize = 3;
+
+/// A model that was loaded.
+struct Loaded {
+    run: PathBuf,
+    step: u64,
+    probe: Probe<f32>,
+}
+
+/// Models that were loaded, to be used again; a model in use is not in it.
+#[derive(Default)]
+pub struct Models {
+    idle: Mutex<Vec<Loaded>>,
+}
+
+impl Models {
+    /// Does something with a model, and keeps it for the next time.
+    fn with<T>(&self, run: &Run, checkpoint: &str, work: impl FnOnce(&mut Probe<f32>, u64) -> Answer<T>) -> Answer<T> {
+        let which: Which = checkpoint.parse()?;
+        let (_, step) = run.checkpoint(which)?;
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = {
+            let mut idle = idle();
+            let place = idle.iter().position(|loaded| loaded.run == run.folder() && loaded.step == step);
+            place.map(|place| idle.remove(place))
+        };
+        let mut loaded = match kept {
+            Some(loaded) => loaded,
+            None => {
+                let (network, loaded) = run.kuramoto(Which::Step(step))?;
+                Loaded { run: run.folder().to_path_buf(), step, probe: Probe::new(network, loaded.parameters) }
+            }
+        };
+        let answer = work(&mut loaded.probe, step);
+        let mut idle = idle();
+        idle.insert(0, loaded);
+        idle.truncate(KEPT);
+        answer
+    }
+}
+
+impl Question {
+    fn tokens(&self, run: &Run) -> Answer<Vec<u8>> {
+        let context = run.config().batch.context;
+        match self.text.len() {
+            0 => Err(Refusal::bad("the text is empty: give at least one byte")),
+            length if length > context => {
+                Err(Refusal::bad(format!("the text has {length} bytes, the model sees {context}: give less")))
+            }
+            _ => Ok(run.corpus().encode("text", self.text.as_bytes())?),
+        }
+    }
+
+    fn check(&self, probe: &Probe<f32>) -> Answer<()> {
+        if self.interventions.len() + self.changes.len() > MOST_CHANGES {
+            return Err(Refusal::bad(format!("at most {MOST_CHANGES} changes are made at a time")));
+        }
+        self.interventions.iter().try_for_each(|change| change.check(probe.network()).map_err(Refusal::bad))
+    }
+
+    fn is_touched(&self) -> bool {
+        !self.interventions.is_empty() || !self.changes.is_empty()
+    }
+
+    /// Runs the model as the question wants it. Parameters that were changed are put back, whatever happens.
+    fn run(&self, probe: &mut Probe<f32>, tokens: &[u8], trace: &mut Trace<f32>) -> Answer<Vec<f32>> {
+        let before = (!self.changes.is_empty()).then(|| probe.parameters().to_vec());
+        self.changes.iter().for_each(|change| change.apply(probe));
+        let network = probe.network().clone();
+        let ran = probe.run(tokens, &mut Intervening::new(&network, &self.interventions, trace));
+        let logits = probe.logits(tokens.len());
+        if let Some(before) = before {
+            probe.change(|_, parameters| parameters.copy_from_slice(&before));
+        }
+        Ok(ran.map(|()| logits)?)
+    }
+}
+
+/// Everything the page shows of a text, as a message.
+pub(crate) fn look(models: &Models, run: &Run, question: &Question) -> Answer<Vec<u8>> {
+    let tokens = question.tokens(run)?;
+    models.with(run, &question.checkpoint, |probe, step| {
+        question.check(probe)?;
+        let mut message = Message::default();
+        let mut trace = Trace::of(probe.network());
+        let plain = Question { interventions: vec![], changes: vec![], ..question.clone() };
+        let logits = plain.run(probe, &tokens, &mut trace)?;
+        add(&mut message, "", &trace, &logits, &tokens, run);
+        let radii = radii(probe);
+        let config = probe.network().config();
+        let omega = |layer: usize| probe.parameter(&format!("layers.{layer}.omega")).unwrap_or_default();
+        message.array("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega).copied());
+        let meta = json!({
+            "step": step,
+            "n": trace.n,
+            "k": trace.k,
+            "heads": trace.heads,
+            "layers": trace.layers(),
+            "tau": probe.parameter("tau").map(|tau| tau[0]),
+            "radii": radii,
+            "touched": question.is_touched(),
+        });
+        if question.is_touched() {
+            let logits = question.run(probe, &tokens, &mut trace)?;
+            add(&mut message, "touched.", &trace, &logits, &tokens, run);
+        }
+        Ok(message.encode(meta))
+    })
+}
+
+fn add(message: &mut Message, prefix: &str, trace: &Trace<f32>, logits: &[f32], tokens: &[u8], run: &Run) {
+    let (n, k, layers) = (trace.n, trace.k, trace.layers());
+    let name = |name: &str| format!("{prefix}{name}");
+    message.array(&name("phase"), &[layers + 1, n, k], trace.states.iter().flatten().copied());
+    message.array(&name("coupling"), &[layers, trace.heads, n, n], trace.attention.iter().flatten().copied());
+    let attended: Vec<Attended<f32>> = (0..layers).map(|layer| Attended::of(trace, layer)).collect();
+    let each = |of: fn(&Attended<f32>, usize) -> f64| {
+        attended.iter().flat_map(move |layer| (0..n).map(move |t| of(layer, t) as f32)).collect::<Vec<f32>>()
+    };
+    message.array(&name("local"), &[layers, n], each(Attended::local_order));
+    message.array(&name("alignment"), &[layers, n], each(Attended::alignment));
+    message.array(&name("global"), &[layers + 1], trace.states.iter().map(|state| global_order(state, k) as f32));
+    let chances: Vec<Vec<f64>> = logits.chunks_exact(logits.len() / n).map(softmax).collect();
+    let bits = |t: usize| match tokens.get(t + 1) {
+        Some(&next) => (-chances[t][usize::from(next)].ln() / LN_2) as f32,
+        None => f32::NAN,
+    };
+    message.array(&name("bits"), &[n], (0..n).map(bits));
+    let vocabulary = &run.corpus().vocabulary;
+    let likely: Vec<(f32, f32)> = chances.iter().flat_map(|chances| likeliest(chances, vocabulary)).collect();
+    message.array(&name("likely"), &[n, LIKELY], likely.iter().map(|pair| pair.0));
+    message.array(&name("chance"), &[n, LIKELY], likely.iter().map(|pair| pair.1));
+}
+
+fn softmax(logits: &[f32]) -> Vec<f64> {
+    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let weights: Vec<f64> = logits.iter().map(|&x| f64::from(x - highest).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / sum).collect()
+}
+
+/// Bytes and their probabilities, likeliest first; filled up with -1 if the vocabulary is smaller.
+fn likeliest(chances: &[f64], vocabulary: &[u8]) -> Vec<(f32, f32)> {
+    let mut pairs: Vec<(f32, f32)> =
+        chances.iter().zip(vocabulary).map(|(&chance, &byte)| (f32::from(byte), chance as f32)).collect();
+    pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    pairs.resize(LIKELY, (-1.0, 0.0));
+    pairs
+}
+
+/// Bytes of a sample.
+const SAMPLE: usize = 96;
+
+/// A text to begin with, written by the model itself, so that every byte of it is known.
+pub(crate) fn sample(run: &Run) -> Answer<String> {
+    let prompt = default_prompt(run.corpus());
+    let sampling = Sampling { temperature: 0.7, top_p: 0.95, seed: 0 };
+    let mut bytes = Vec::new();
+    generate(run, Which::Best, &prompt, SAMPLE.min(run.config().batch.context), &sampling, &mut |byte| {
+        bytes.push(byte);
+        true
+    })?;
+    // What is no whole letter has no place in a page's text.
+    Ok(bytes.utf8_chunks().map(|chunk| chunk.valid()).collect())
+}
+
+/// Who pulls a byte.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PullQuestion {
+    pub question: Question,
+    token: usize,
+    /// Locking from which tokens form a coalition.
+    locking: f64,
+}
+
+/// The pulls on a token in every layer, and the coalition it is in.
+pub(crate) fn pulls(models: &Models, run: &Run, asked: &PullQuestion) -> Answer<Value> {
+    let tokens = asked.question.tokens(run)?;
+    if asked.token >= tokens.len() {
+        return Err(Refusal::bad(format!("token {} does not exist: the text has {}", asked.token, tokens.len())));
+    }
+    models.with(run, &asked.question.checkpoint, |probe, _| {
+        asked.question.check(probe)?;
+        Pulls::check(probe.network())?;
+        let mut trace = Trace::of(probe.network());
+        asked.question.run(probe, &tokens, &mut trace)?;
+        let radii = radii(probe);
+        let layers = (0..trace.layers()).map(|layer| {
+            let pulls = Pulls::on(&trace, layer, asked.token, radii[layer].0);
+            pulls.strongest(&trace, layer)
+        });
+        let groups = coalitions(&trace, asked.locking);
+        let own = groups.iter().map(|groups| groups.iter().find(|group| group.tokens.contains(&asked.token)));
+        Ok(json!({ "layers": layers.collect::<Vec<_>>(), "coalition": own.collect::<Vec<_>>() }))
+    })
+}
+
+/// How to write on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WriteQuestion {
+    pub question: Question,
+    pub bytes: usize,
+    pub sampling: Sampling,
+}
+
+/// Bytes that are written at most for one question.
+const MOST_BYTES: usize = 2000;
+
+/// Writes on from a text, handing each byte with its phases (L + 1 x k) to `write`, until `write` says false.
+pub(crate) fn write_on(
+    models: &Models,
+    run: &Run,
+    asked: &WriteQuestion,
+    write: &mut dyn FnMut(u8, Vec<f32>) -> bool,
+) -> Answer<()> {
+    if asked.bytes > MOST_BYTES {
+        return Err(Refusal::bad(format!("{} bytes are asked for: at most {MOST_BYTES} are written", asked.bytes)));
+    }
+    let mut history = asked.question.tokens(run)?;
+    let mut drawer = Drawer::new(&asked.sampling)?;
+    let context = run.config().batch.context;
+    for _ in 0..asked.bytes {
+        // A full context goes on with its second half, as `kuramoto generate` does.
+        if history.len() >= context {
+            history.drain(..context / 2);
+        }
+        let (token, phases) = models.with(run, &asked.question.checkpoint, |probe, _| {
+            asked.question.check(probe)?;
+            let mut trace = Trace::of(probe.network());
+            let logits = asked.question.run(probe, &history, &mut trace)?;
+            let (n, k) = (trace.n, trace.k);
+            let phases: Vec<f32> = trace.states.iter().flat_map(|state| state[(n - 1) * k..].to_vec()).collect();
+            Ok((drawer.draw(&logits[(n - 1) * logits.len() / n..]), phases))
+        })?;
+        history.push(token);
+        if !write(run.corpus().vocabulary[usize::from(token)], phases) {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! The server: what it answers to, and within which bounds.
+
+use crate::catalogue::Catalogue;
+use crate::error::{Answer, Refusal};
+use crate::guard::{Guard, guard};
+use crate::live::live;
+use crate::look::{self, Models, PullQuestion, Question, WriteQuestion};
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use kuramoto_train::Run;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tower_http::catch_panic::CatchPanicLayer;
+
+/// What to serve, and where.
+pub struct Options {
+    /// Folder of runs.
+    pub folder: PathBuf,
+    /// Address; the local one unless told.
+    pub address: IpAddr,
+    /// 0 for any that is free.
+    pub port: u16,
+    /// Model runs at a time.
+    pub at_a_time: usize,
+}
+
+/// Bytes of a request's body.
+const BODY: usize = 256 << 10;
+/// How long a question waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Shared {
+    catalogue: Arc<Catalogue>,
+    models: Models,
+    turns: Arc<Semaphore>,
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    router: Router,
+    link: String,
+}
+
+impl Server {
+    /// Listens; serves nothing yet.
+    pub async fn bind(options: &Options) -> io::Result<Server> {
+        let listener = TcpListener::bind((options.address, options.port)).await?;
+        let address = listener.local_addr()?;
+        let token = token()?;
+        // Behind the #, so that it is never sent, logged or passed on.
+        let link = format!("http://{}/#token={token}", shown(address));
+        let shared = Arc::new(Shared {
+            catalogue: Arc::new(Catalogue::new(&options.folder)),
+            models: Models::default(),
+            turns: Arc::new(Semaphore::new(options.at_a_time.max(1))),
+        });
+        Ok(Server { listener, router: router(shared, Guard::new(address, token)), link })
+    }
+
+    /// What to open.
+    pub fn link(&self) -> &str {
+        &self.link
+    }
+
+    /// Serves until `stop` is done.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        axum::serve(self.listener, self.router).with_graceful_shutdown(stop).await
+    }
+}
+
+/// An address that a browser on this machine can open.
+fn shown(address: SocketAddr) -> SocketAddr {
+    let local: IpAddr = [127, 0, 0, 1].into();
+    if address.ip().is_unspecified() { SocketAddr::new(local, address.port()) } else { address }
+}
+
+/// 128 random bits of the system, in hexadecimal.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn router(shared: Arc<Shared>, door: Guard) -> Router {
+    let pages = crate::assets::ALL.iter().fold(Router::new(), |router, asset| {
+        router.route(asset.path, get(|| async { ([(header::CONTENT_TYPE, asset.kind)], asset.bytes) }))
+    });
+    let api = Router::new()
+        .route("/api/runs", get(runs))
+        .route("/api/rows", get(rows))
+        .route("/api/sample", get(sample))
+        .route("/api/live", post(watch))
+        .route("/api/look", post(look_at))
+        .route("/api/pulls", post(pulls))
+        .route("/api/generate", post(generate));
+    pages
+        .merge(api.with_state(shared))
+        .fallback(|| async { Refusal::unknown("page of that name") })
+        .layer(DefaultBodyLimit::max(BODY))
+        .layer(CatchPanicLayer::custom(|_| {
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this request failed; others are not affected")
+                .into_response()
+        }))
+        .layer(middleware::from_fn_with_state(Arc::new(door), guard))
+}
+
+/// JSON of a body, with our own words where it is not what it should be.
+fn parse<T: DeserializeOwned>(body: &Bytes) -> Answer<T> {
+    serde_json::from_slice(body)
+        .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("the request is not understood: {error}")))
+}
+
+#[derive(Deserialize)]
+struct Named {
+    run: String,
+    #[serde(default)]
+    read: u64,
+}
+
+async fn runs(State(shared): State<Arc<Shared>>) -> Answer<Response> {
+    let list = blocking(move || Ok(shared.catalogue.list())).await?;
+    Ok(Json(list).into_response())
+}
+
+async fn rows(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> Answer<Response> {
+    let found = blocking(move || {
+        shared.catalogue.rows(&named.run, named.read).ok_or_else(|| Refusal::unknown("run of that name"))
+    })
+    .await?;
+    Ok(Json(found).into_response())
+}
+
+async fn sample(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> Answer<Response> {
+    let turn = shared.turn().await?;
+    let text = blocking(move || {
+        let text = look::sample(&shared.open(&named.run)?);
+        drop(turn);
+        text
+    })
+    .await?;
+    Ok(Json(text).into_response())
+}
+
+/// Runs that one page watches at most.
+const WATCHED: usize = 64;
+
+async fn watch(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
+    let watched: BTreeMap<String, u64> = parse(&body)?;
+    if watched.len() > WATCHED {
+        return Err(Refusal::bad(format!("{} runs are to be watched: at most {WATCHED} are", watched.len())));
+    }
+    Ok(live(shared.catalogue.clone(), watched).into_response())
+}
+
+impl Shared {
+    fn open(&self, id: &str) -> Answer<Run> {
+        self.catalogue.open(id).ok_or_else(|| Refusal::unknown("run of that name"))?.map_err(Refusal::from)
+    }
+
+    async fn turn(&self) -> Answer<OwnedSemaphorePermit> {
+        let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many questions at a time: try again");
+        let turn = tokio::time::timeout(PATIENCE, self.turns.clone().acquire_owned()).await;
+        turn.map_err(|_| busy())?.map_err(|_| busy())
+    }
+}
+
+/// Work that computes or reads files, on a thread of its own.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|panic| match panic.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is closing")),
+    })
+}
+
+async fn look_at(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
+    let asked: Question = parse(&body)?;
+    let turn = shared.turn().await?;
+    let bytes = blocking(move || {
+        let answer = look::look(&shared.models, &shared.open(&asked.run)?, &asked);
+        drop(turn);
+        answer
+    })
+    .await?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+async fn pulls(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
+    let asked: PullQuestion = parse(&body)?;
+    let turn = shared.turn().await?;
+    let value = blocking(move || {
+        let answer = look::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
+        drop(turn);
+        answer
+    })
+    .await?;
+    Ok(Json(value).into_response())
+}
+
+/// Each byte is a message of its own: the byte, the number of phases, the phases.
+async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
+    let asked: WriteQuestion = parse(&body)?;
+    let turn = shared.turn().await?;
+    let run = shared.open(&asked.question.run)?;
+    let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, io::Error>>(16);
+    tokio::task::spawn_blocking(move || {
+        let mut write = |byte: u8, phases: Vec<f32>| {
+            let mut bytes = u32::from(byte).to_le_bytes().to_vec();
+            bytes.extend((phases.len() as u32).to_le_bytes());
+            bytes.extend(phases.iter().flat_map(|x| x.to_le_bytes()));
+            sender.blocking_send(Ok(bytes)).is_ok()
+        };
+        if look::write_on(&shared.models, &run, &asked, &mut write).is_err() {
+            // What was refused later than at the start ends the stream short of what was asked for.
+            sender.blocking_send(Err(io::Error::other("generation failed"))).ok();
+        }
+        drop(turn);
+    });
+    let stream = futures_util::stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|chunk| (chunk, receiver))
+    });
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Body::from_stream(stream)).into_response())
+}

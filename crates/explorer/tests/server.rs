@@ -1,0 +1,309 @@
+//! The server over real sockets: what it answers, and what it refuses.
+
+use kuramoto_explorer::binary::decode;
+use kuramoto_explorer::{Options, Server};
+use kuramoto_train::config::Config;
+use kuramoto_train::disk::System;
+use kuramoto_train::{Corpus, Layer, Run, Setting, train};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// A server over a folder with a Kuramoto run `ka` and a transformer run `plan/runs/tf`.
+struct Fixture {
+    folder: tempfile::TempDir,
+    address: String,
+    token: String,
+    _runtime: tokio::runtime::Runtime,
+}
+
+fn trained(folder: &Path, kind: &str) {
+    let text = "data.bytes = 60000\nlength = { steps = 6 }\nbatch = { sequences = 2, context = 32 }\nvalidation = { every = 3, windows = 4 }";
+    let layers = [
+        Layer::text("test", "model.kind", kind),
+        Layer::parse("test", text).unwrap(),
+        Layer::parse("test", "model = { width = 8, layers = 2 }").unwrap(),
+    ];
+    let mut config = Config::layered(&layers).unwrap();
+    let corpus = Corpus::open(&config.source().unwrap(), Path::new("unused")).unwrap();
+    config.resolve(corpus.identity()).unwrap();
+    fs::create_dir_all(folder).unwrap();
+    let run = Run::create(&System, folder, &config, corpus.identity()).unwrap();
+    train(&run, &corpus, &Setting { threads: 1, disk: &System, peak_flops: None }, &mut ()).unwrap();
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let folder = tempfile::tempdir().unwrap();
+        trained(&folder.path().join("runs/ka"), "kuramoto");
+        trained(&folder.path().join("runs/plan/runs/tf"), "transformer");
+        fs::write(folder.path().join("secret"), "secret").unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let options =
+            Options { folder: folder.path().join("runs"), address: [127, 0, 0, 1].into(), port: 0, at_a_time: 2 };
+        let server = runtime.block_on(Server::bind(&options)).unwrap();
+        let link = server.link().to_string();
+        runtime.spawn(server.run(std::future::pending()));
+        let (address, token) = link.strip_prefix("http://").unwrap().split_once("/#token=").unwrap();
+        Fixture { address: address.into(), token: token.into(), folder, _runtime: runtime }
+    }
+
+    /// Sends bytes as they are and reads the whole answer.
+    fn raw(&self, request: &[u8]) -> (u16, String, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        // A server that refuses early may close before all was sent.
+        stream.write_all(request).ok();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok();
+        split(&answer)
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, Vec<u8>) {
+        let length = body.len();
+        self.raw(
+            format!("{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}")
+                .as_bytes(),
+        )
+    }
+
+    /// As the page does.
+    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Vec<u8>) {
+        let headers =
+            format!("Host: {0}\r\nOrigin: http://{0}\r\nAuthorization: Bearer {1}\r\n", self.address, self.token);
+        let (status, _, body) = self.request(method, path, &headers, body);
+        (status, body)
+    }
+
+    fn json(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let (status, bytes) = self.ask(method, path, &body.to_string());
+        (status, serde_json::from_slice(&bytes).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&bytes))))
+    }
+}
+
+fn split(answer: &[u8]) -> (u16, String, Vec<u8>) {
+    let at = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
+    let head = String::from_utf8_lossy(&answer[..at]).to_lowercase();
+    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    let body = if head.contains("transfer-encoding: chunked") { unchunk(&answer[at..]) } else { answer[at..].to_vec() };
+    (status, head, body)
+}
+
+fn unchunk(mut bytes: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(at) = bytes.windows(2).position(|two| two == b"\r\n") {
+        let size = usize::from_str_radix(std::str::from_utf8(&bytes[..at]).unwrap(), 16).unwrap();
+        let Some(chunk) = bytes.get(at + 2..at + 2 + size).filter(|_| size > 0) else { break };
+        body.extend(chunk);
+        bytes = &bytes[at + 4 + size..];
+    }
+    body
+}
+
+#[test]
+fn runs_rows_and_insides_are_served() {
+    let server = Fixture::new();
+    let (status, runs) = server.json("GET", "/api/runs", &Value::Null);
+    assert_eq!(status, 200);
+    let ids: Vec<&str> = runs.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["ka", "plan/runs/tf"]);
+    assert_eq!((&runs[0]["status"], &runs[0]["checkpoints"]), (&json!("finished"), &json!([3, 6])));
+    let (_, rows) = server.json("GET", "/api/rows?run=plan/runs/tf", &Value::Null);
+    assert_eq!((rows["steps"].as_array().unwrap().len(), rows["validations"].as_array().unwrap().len()), (6, 2));
+
+    let (status, text) = server.json("GET", "/api/sample?run=ka", &Value::Null);
+    assert!(status == 200 && !text.as_str().unwrap().is_empty());
+    assert_eq!(
+        server.ask("POST", "/api/look", &json!({ "run": "ka", "text": text }).to_string()).0,
+        200,
+        "it knows its own words"
+    );
+    let (status, bytes) = server.ask("POST", "/api/look", &json!({ "run": "ka", "text": "Anna was" }).to_string());
+    assert_eq!(status, 200);
+    let (meta, arrays) = decode(&bytes).unwrap();
+    assert_eq!(
+        (&meta["n"], &meta["k"], &meta["layers"], &meta["touched"]),
+        (&json!(8), &json!(8), &json!(2), &json!(false))
+    );
+    let array = |name: &str| arrays.iter().find(|(other, ..)| other == name).unwrap_or_else(|| panic!("{name}"));
+    assert_eq!(array("phase").1, [3, 8, 8]);
+    assert_eq!(array("coupling").1, [2, 1, 8, 8]);
+    let chance: f32 = array("chance").2[..8].iter().sum();
+    assert!(chance > 0.0 && chance <= 1.0001 && array("bits").2[7].is_nan());
+
+    // A change by nothing changes nothing; uniform coupling is uniform.
+    let flat = json!([{ "at": "layer.1.attention", "action": { "flatten": 1.0 } }]);
+    let question = json!({ "run": "ka", "text": "Anna was", "interventions": flat, "changes": [{ "scale-tau": 1.0 }] });
+    let (status, bytes) = server.ask("POST", "/api/look", &question.to_string());
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&bytes));
+    let (_, touched) = decode(&bytes).unwrap();
+    let find = |name: &str| &touched.iter().find(|(other, ..)| other == name).unwrap().2;
+    assert_eq!(find("coupling")[..64], find("touched.coupling")[..64], "layer 0 is as it was");
+    assert!((find("touched.coupling")[64 + 7 * 8] - 0.125).abs() < 1e-6);
+    assert_eq!(*find("phase"), array("phase").2, "what was not touched stays what it was");
+
+    let pulls = json!({ "question": { "run": "ka", "text": "Anna was" }, "token": 3, "locking": 0.9 });
+    let (status, pulls) = server.json("POST", "/api/pulls", &pulls);
+    assert_eq!((status, pulls["layers"][1].as_array().unwrap().len()), (200, 4));
+    assert_eq!(pulls["coalition"].as_array().unwrap().len(), 3);
+
+    let write = json!({ "question": { "run": "ka", "text": "Anna" }, "bytes": 5,
+                        "sampling": { "temperature": 0.8, "top_p": 1.0, "seed": 1 } });
+    let (status, bytes) = server.ask("POST", "/api/generate", &write.to_string());
+    assert_eq!((status, bytes.len()), (200, 5 * (8 + 4 * 3 * 8)), "five bytes with the phases of three states");
+}
+
+#[test]
+fn live_rows_arrive_within_two_seconds() {
+    let server = Fixture::new();
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(2000))).unwrap();
+    let body = json!({ "ka": 0 }).to_string();
+    write!(
+        stream,
+        "POST /api/live HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
+        server.address,
+        server.token,
+        body.len()
+    )
+    .unwrap();
+    let mut heard = String::new();
+    let mut listen = |until: &str| {
+        let mut buffer = [0; 65536];
+        while !heard.contains(until) {
+            let read = stream
+                .read(&mut buffer)
+                .unwrap_or_else(|error| panic!("no {until} within two seconds: {error}\n{heard}"));
+            heard += &String::from_utf8_lossy(&buffer[..read]);
+        }
+    };
+    listen("\"runs\"");
+    listen("\"step\":6");
+    let path = server.folder.path().join("runs/ka/metrics.jsonl");
+    let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(kuramoto_train::Row { step: 7, ..Default::default() }.to_line().as_bytes()).unwrap();
+    listen("\"step\":7");
+}
+
+#[test]
+fn strangers_are_refused() {
+    let server = Fixture::new();
+    let (host, token) =
+        (format!("Host: {}\r\n", server.address), format!("Authorization: Bearer {}\r\n", server.token));
+    let status = |path: &str, headers: &str| server.request("GET", path, headers, "").0;
+    assert_eq!(status("/api/runs", &format!("{host}{token}")), 200);
+    assert_eq!(status("/api/runs", &host), 401, "no token");
+    assert_eq!(status("/api/runs", &format!("{host}Authorization: Bearer {}\r\n", "0".repeat(32))), 401);
+    assert_eq!(status("/api/runs", &format!("{host}Authorization: Bearer \r\n")), 401);
+    assert_eq!(status("/api/runs", &format!("Host: evil.example\r\n{token}")), 403, "another name for this address");
+    assert_eq!(status("/", "Host: evil.example\r\n"), 403);
+    assert_eq!(status("/api/runs", &format!("{host}{token}Origin: http://evil.example\r\n")), 403);
+    assert_eq!(status("/api/runs", &format!("{host}{token}Origin: null\r\n")), 403);
+    assert_eq!(status("/api/runs", &format!("{host}{token}Sec-Fetch-Site: cross-site\r\n")), 403);
+    let (status, head, body) = server.request("GET", "/", &host, "");
+    assert_eq!(status, 200);
+    assert!(
+        head.contains("content-security-policy: default-src 'none'; script-src 'self'") && head.contains("nosniff")
+    );
+    assert!(!String::from_utf8_lossy(&body).contains(&server.token), "the page does not hold the token");
+}
+
+#[test]
+fn no_path_leads_out_of_the_folder() {
+    let server = Fixture::new();
+    for id in ["../secret", "..", "/etc/passwd", "ka/../../secret", "ka/%2e%2e", "ka\u{0}", "", "plan", "."] {
+        let (status, answer) = server.json("POST", "/api/look", &json!({ "run": id, "text": "Anna" }));
+        assert_eq!((status, &answer["error"]), (404, &json!("there is no run of that name")), "{id:?}");
+    }
+    for path in
+        ["/../secret", "/..%2fsecret", "/api/../secret", "/style.css/..", "//etc/passwd", "/api/rows?run=../secret"]
+    {
+        let (status, body) = server.ask("GET", path, "");
+        assert!(status == 404 || status == 400, "{path}: {status}");
+        assert_ne!(body, b"secret");
+    }
+}
+
+#[test]
+fn nonsense_gets_a_sentence_and_takes_nothing_down() {
+    let server = Fixture::new();
+    let question = |change: Value| {
+        let mut question = json!({ "run": "ka", "text": "Anna was" });
+        change.as_object().unwrap().iter().for_each(|(key, value)| question[key] = value.clone());
+        question
+    };
+    let at = |point: &str, action: Value| json!({ "interventions": [{ "at": point, "action": action }] });
+    let cases = [
+        (question(json!({ "run": "plan/runs/tf" })), 422, "has no phases"),
+        (question(json!({ "text": "" })), 422, "empty"),
+        (question(json!({ "text": "a".repeat(33) })), 422, "the model sees 32"),
+        (question(json!({ "text": "€" })), 422, "does not occur"),
+        (question(json!({ "checkpoint": "step-5" })), 422, "step-5"),
+        (question(json!({ "checkpoint": "worst" })), 422, "best, last or step-N"),
+        (question(json!({ "mood": 1 })), 400, "mood"),
+        (question(json!({ "text": 7 })), 400, "string"),
+        (question(at("layer.9.phase", json!({ "rotate": 1.0 }))), 422, "layers 0 to 1"),
+        (question(at("layer.0.mood", json!({ "rotate": 1.0 }))), 400, "hook point"),
+        (question(at("layer.0.phase", json!({ "rotate": null }))), 400, ""),
+        (
+            question(
+                json!({ "interventions": vec![json!({ "at": "layer.0.phase", "action": { "rotate": 0.1 } }); 65] }),
+            ),
+            422,
+            "at most 64",
+        ),
+    ];
+    for (body, expected, part) in cases {
+        let (status, answer) = server.ask("POST", "/api/look", &body.to_string().replace("null", "1e999"));
+        let answer = String::from_utf8_lossy(&answer);
+        assert_eq!(status, expected, "{body}: {answer}");
+        assert!(answer.contains(part), "{body}: {answer}");
+    }
+    let deep = "[".repeat(100_000);
+    for (path, body) in [
+        ("/api/look", "{"),
+        ("/api/look", ""),
+        ("/api/look", "\u{0}"),
+        ("/api/look", deep.as_str()),
+        ("/api/pulls", "{}"),
+        ("/api/generate", "[]"),
+        ("/api/live", "7"),
+        ("/api/pulls", "{\"question\":{\"run\":\"ka\",\"text\":\"Anna\"},\"token\":4,\"locking\":0.9}"),
+        ("/api/pulls", "{\"question\":{\"run\":\"ka\",\"text\":\"Anna\"},\"token\":-1,\"locking\":0.9}"),
+    ] {
+        let (status, _) = server.ask("POST", path, body);
+        assert!((400..500).contains(&status), "{path} {body:.40}: {status}");
+    }
+    assert_eq!(server.ask("POST", "/api/look", &"x".repeat(1 << 20)).0, 413, "a huge body");
+    assert_eq!(server.ask("DELETE", "/api/runs", "").0, 405);
+    assert_eq!(server.raw(b"\x16\x03\x01 nonsense\r\n\r\n").0, 400);
+    assert_eq!(server.json("GET", "/api/runs", &Value::Null).0, 200, "still there");
+}
+
+#[test]
+fn two_hundred_clients_at_a_time() {
+    let server = Fixture::new();
+    let body = json!({ "run": "ka", "text": "Anna was a" }).to_string();
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..200)
+            .map(|i| {
+                let (server, body) = (&server, &body);
+                scope.spawn(move || {
+                    if i % 2 == 0 {
+                        server.ask("POST", "/api/look", body).0
+                    } else {
+                        server.ask("GET", "/api/runs", "").0
+                    }
+                })
+            })
+            .collect();
+        for client in clients {
+            let status = client.join().unwrap();
+            assert!(status == 200 || status == 503, "{status}");
+        }
+    });
+    assert_eq!(server.json("GET", "/api/runs", &Value::Null).0, 200);
+}
