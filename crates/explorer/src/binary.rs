@@ -25,7 +25,7 @@ impl Message {
     /// As bytes.
     pub fn encode(self, meta: Value) -> Vec<u8> {
         let mut header = json!({ "meta": meta, "arrays": self.arrays }).to_string();
-        while header.len() % 4 != 0 {
+        while !header.len().is_multiple_of(4) {
             header.push(' ');
         }
         let mut bytes = Vec::with_capacity(4 + header.len() + 4 * self.numbers.len());
@@ -36,8 +36,11 @@ impl Message {
     }
 }
 
+/// Name, shape and values of an array.
+pub type Decoded = (String, Vec<usize>, Vec<f32>);
+
 /// Takes a message apart; for tests and for programs that talk to the server.
-pub fn decode(bytes: &[u8]) -> Option<(Value, Vec<(String, Vec<usize>, Vec<f32>)>)> {
+pub fn decode(bytes: &[u8]) -> Option<(Value, Vec<Decoded>)> {
     let length = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
     let header: Value = serde_json::from_slice(bytes.get(4..4 + length)?).ok()?;
     let numbers: Vec<f32> = bytes[4 + length..]

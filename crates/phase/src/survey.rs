@@ -250,7 +250,7 @@ fn one(
 /// Fisher and Yates.
 fn shuffle<T>(items: &mut [T], random: &mut ChaCha8Rng) {
     for i in (1..items.len()).rev() {
-        let j = (u64::from(random.next_u32()) * (i as u64 + 1) >> 32) as usize;
+        let j = ((u64::from(random.next_u32()) * (i as u64 + 1)) >> 32) as usize;
         items.swap(i, j);
     }
 }

@@ -8,7 +8,7 @@ use kuramoto_phase::pull::Pulls;
 use kuramoto_phase::survey::{Surrogate, survey};
 
 /// Rows of a sequence of a tensor (.., batch, length x width).
-fn part<'a>(tensor: &'a [f64], index: usize, batch: usize, sequence: usize, size: usize) -> &'a [f64] {
+fn part(tensor: &[f64], index: usize, batch: usize, sequence: usize, size: usize) -> &[f64] {
     &tensor[(index * batch + sequence) * size..][..size]
 }
 
