@@ -52,10 +52,10 @@ const short = (x) => {
 };
 
 export function smooth(points, amount) {
-  if (!amount) return points;
   let mean;
   let weight = 0;
-  return points.map(([x, y]) => {
+  // What was not measured is left out, not drawn as nothing.
+  return points.filter(([, y]) => Number.isFinite(y)).map(([x, y]) => {
     // The mean of what was seen so far, so that the start is not drawn towards nothing.
     weight = weight * amount + 1;
     mean = mean === undefined ? y : mean + (y - mean) / weight;
@@ -75,8 +75,10 @@ export function chart(panel, { name, x, y, lines, log = false, zero = false }) {
   }
   const all = shown.flatMap((line) => line.points);
   const scale = log ? Math.log10 : (a) => a;
-  let [x0, x1] = [Math.min(...all.map((p) => scale(p[0]))), Math.max(...all.map((p) => scale(p[0])))];
-  let [y0, y1] = [zero ? 0 : Math.min(...all.map((p) => p[1])), Math.max(...all.map((p) => p[1]))];
+  const least = (of) => all.reduce((best, p) => Math.min(best, of(p)), Infinity);
+  const most = (of) => all.reduce((best, p) => Math.max(best, of(p)), -Infinity);
+  let [x0, x1] = [least((p) => scale(p[0])), most((p) => scale(p[0]))];
+  let [y0, y1] = [zero ? 0 : least((p) => p[1]), most((p) => p[1])];
   if (x0 === x1) x1 = x0 + 1;
   const room = (y1 - y0 || Math.abs(y1) || 1) * 0.05;
   [y0, y1] = [zero ? 0 : y0 - room, y1 + room];

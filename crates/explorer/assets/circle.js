@@ -4,7 +4,7 @@ import { element, panel, svg } from "./chart.js";
 import { css, ofAngle, series } from "./colour.js";
 import { coupled } from "./inside.js";
 
-const own = panel("One byte on the circle", "Dots: the oscillators of the chosen byte at their phases theta_tj. Lines lead to the attended resultant G_tj of each: its length is the local order, its direction where the step goes.");
+const own = panel("One byte on the circle", "Dots: the oscillators of the chosen byte at their phases theta_tj. Lines lead to the attended resultant G_tj of each: its length is the local order, its direction where the pull goes. Of the model as it is; after the last layer, with the last coupling.");
 let inside;
 
 export const start = (given) => { inside = given; return own.node; };

@@ -24,6 +24,7 @@ let say = () => {};
 let waiting;
 let asked;
 let playing;
+let chosen;
 
 const choice = element("select", { id: "inside-run", onchange: () => choose(choice.value) });
 const times = element("input", { type: "range", id: "checkpoint", min: 0, max: 0, value: 0, oninput: () => pick() });
@@ -52,7 +53,12 @@ export function hear(found) {
   if (!names.includes(state.run) && names.length) choose(names[0]);
   else choice.value = state.run;
   const own = runs.find((run) => run.id === state.run);
-  if (own) times.max = own.checkpoints.length - 1;
+  if (!own) return;
+  // Checkpoints come and go while a run trains: the chosen step keeps its place, or gives way to the newest.
+  times.max = own.checkpoints.length - 1;
+  const place = own.checkpoints.indexOf(chosen);
+  times.value = place < 0 ? times.max : place;
+  if (place < 0) pick();
 }
 
 function choose(id) {
@@ -68,6 +74,7 @@ function choose(id) {
 function pick() {
   const own = runs.find((run) => run.id === state.run);
   const step = own?.checkpoints[+times.value];
+  chosen = step;
   state.checkpoint = step === undefined ? "best" : `step-${step}`;
   time.textContent = step === undefined ? "" : `step ${step}`;
   ask();
@@ -80,20 +87,30 @@ export const asQuestion = () => ({ run: state.run, text: state.text, checkpoint:
 function ask() {
   clearTimeout(waiting);
   waiting = setTimeout(async () => {
-    if (!state.run || !state.text) return;
+    if (!state.run) return;
     asked?.abort();
+    if (!state.text) {
+      state.found = null;
+      draw();
+      return;
+    }
     const own = new AbortController();
     asked = own;
+    const question = asQuestion();
     try {
-      const found = await arrays("api/look", asQuestion(), own.signal);
+      const found = await arrays("api/look", question, own.signal);
       if (own.signal.aborted) return;
-      state.found = found;
+      state.found = { ...found, bytes: new TextEncoder().encode(question.text) };
       state.token = Math.min(state.token, found.n - 1);
       layers.max = found.layers;
       toLayer(Math.min(state.layer, found.layers));
       say("");
     } catch (error) {
-      if (!own.signal.aborted) say(error.message);
+      if (own.signal.aborted) return;
+      // What is on the page must not pass for the answer to this.
+      state.found = null;
+      draw();
+      say(error.message);
     }
   }, 150);
 }

@@ -4,7 +4,7 @@ import { json } from "./api.js";
 import { element, panel } from "./chart.js";
 import { coupled } from "./inside.js";
 
-const own = panel("Pulls", "A_tu sin(theta_u - theta_t) v_t, summed up over oscillators: which bytes pull the chosen one, how strongly (radians), and whether they attract (arrow towards) or repel (arrow away).");
+const own = panel("Pulls", "A_tu sin(theta_u - theta_t) v_t, summed up over oscillators: which bytes pull the chosen one, how strongly (radians), and whether they attract (arrow towards) or repel (arrow away). Of the touched model, if you touched it.");
 let inside;
 let known = "";
 let answer;
@@ -29,9 +29,9 @@ export function draw() {
 }
 
 function show() {
-  const { found, layer, token, text } = inside.state;
-  if (!answer) return;
-  const bytes = new TextEncoder().encode(text);
+  const { found, layer, token } = inside.state;
+  if (!answer || !found) return;
+  const { bytes } = found;
   const name = (t) => { const c = String.fromCharCode(bytes[t]); return /[!-~]/.test(c) ? c : bytes[t] === 32 ? "␣" : `0x${bytes[t].toString(16)}`; };
   const pulls = answer.layers[coupled(found, layer)].filter((pull) => pull.by !== token).slice(0, 10);
   const most = Math.max(...pulls.map((pull) => pull.size), 1e-9);

@@ -15,6 +15,7 @@ const ticked = new Set();
 let runs = [];
 let stop;
 let told;
+let lost = false;
 
 const panels = [
   ["bits", "Bits per byte", "Loss of training batches (solid) and of the validation split (dashed); lower is better. Thin line: the least that is possible, where the corpus tells.", "bits per byte"],
@@ -46,10 +47,12 @@ async function watch(notice) {
         for (const [id, rows] of Object.entries(event.rows)) add(id, rows);
         if (event.runs) hear(event.runs, notice);
         draw();
-        notice("");
+        if (lost) notice("");
+        lost = false;
       }, own.signal);
     } catch (error) {
       if (own.signal.aborted) return;
+      lost = true;
       notice(`No connection: ${error.message}`);
     }
     await new Promise((done) => setTimeout(done, 1000));
@@ -57,10 +60,14 @@ async function watch(notice) {
 }
 
 function add(id, rows) {
-  const before = known.get(id);
-  // A file that became shorter was rewound by a resumed run: what came after is written again.
-  const old = before && rows.read > before.read ? before : { steps: [], validations: [] };
-  known.set(id, { read: rows.read, steps: [...old.steps, ...rows.steps], validations: [...old.validations, ...rows.validations] });
+  // A resumed run writes again what came after its checkpoint: what is new replaces what was there.
+  const first = rows.steps[0]?.step ?? Infinity;
+  const old = known.get(id) ?? { steps: [], validations: [] };
+  known.set(id, {
+    read: rows.read,
+    steps: [...old.steps.filter((s) => s.step < first), ...rows.steps],
+    validations: [...old.validations.filter((row) => row.step < first), ...rows.validations],
+  });
 }
 
 function hear(found, notice) {
@@ -87,7 +94,7 @@ function table(notice) {
   const head = ["run", "model", "corpus", "parameters", "steps", "validation", "floor", "test", "status"];
   const rows = runs.map((run) => {
     const box = element("input", { type: "checkbox", "data-run": run.id, checked: ticked.has(run.id), onchange: () => {
-      if (box.checked) ticked.add(run.id); else ticked.delete(run.id);
+      if (box.checked) ticked.add(run.id); else { ticked.delete(run.id); known.delete(run.id); }
       watch(notice);
       draw();
     } });
@@ -107,10 +114,10 @@ function draw() {
   const amount = smoothing.value / 101;
   const each = (of) => runs.filter((run) => ticked.has(run.id)).flatMap((run) => of(run, known.get(run.id) ?? { steps: [], validations: [] }, colourOf(run.id)));
   const curve = (key) => each((run, rows, colour) => [{ name: run.id, colour, points: smooth(rows.steps.map((s) => [s.step, s[key]]), amount) }]);
-  const parameters = (pattern, dashed) => each((run, rows, colour) => {
+  const parameters = (pattern, dashed, as = (x) => x) => each((run, rows, colour) => {
     const names = new Set(rows.validations.flatMap((row) => Object.keys(row.parameters ?? {})).filter((name) => pattern.test(name)));
-    return [...names].map((name, i) => ({ name: `${run.id} ${name}`, colour: names.size > 1 ? series[i % series.length] : colour, dashed,
-      points: rows.validations.map((row) => [row.step, row.parameters?.[name]]) }));
+    return [...names].map((name, i) => ({ name: `${run.id} ${name.replace("log_", "")}`, colour: names.size > 1 ? series[i % series.length] : colour, dashed,
+      points: rows.validations.map((row) => [row.step, as(row.parameters?.[name])]) }));
   });
   const lines = {
     bits: [
@@ -123,7 +130,8 @@ function draw() {
     utilisation: curve("utilisation"),
     gradient: curve("gradient_norm"),
     tau: parameters(/^tau$/),
-    radii: [...parameters(/r1$/), ...parameters(/r2$/, true)],
+    // Stored as logarithms.
+    radii: [...parameters(/log_r1$/, false, Math.exp), ...parameters(/log_r2$/, true, Math.exp)],
     rates: parameters(/omega/),
   };
   for (const one of panels) chart(one, { name: one.id, x: "step", y: one.y, lines: lines[one.id], log: logAxis.checked });

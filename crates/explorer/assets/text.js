@@ -32,7 +32,6 @@ export function start(given) {
     if (!step) return;
     event.preventDefault();
     inside.select(inside.state.token + step);
-    strip.children[inside.state.token]?.focus();
   });
   return own.node;
 }
@@ -42,10 +41,13 @@ const mean = (bits) => { const all = [...bits].filter((b) => !Number.isNaN(b)); 
 export function draw() {
   const { found, token } = inside.state;
   if (!found) {
-    strip.replaceChildren(element("span", { class: "empty" }, "No Kuramoto run with a checkpoint in this folder yet. Train one: kuramoto train"));
+    const why = inside.state.run ? "Give a text that the model knows." : "No Kuramoto run with a checkpoint in this folder yet. Train one: kuramoto train";
+    strip.replaceChildren(element("span", { class: "empty" }, why));
+    sum.textContent = "";
     return;
   }
-  const bytes = new TextEncoder().encode(inside.state.text).slice(0, found.n);
+  const { bytes } = found;
+  const focused = strip.contains(document.activeElement);
   const bits = found["touched.bits"] ?? found.bits;
   const nodes = [...bytes].map((byte, t) => {
     const shown = byte > 32 && byte < 127 ? String.fromCharCode(byte) : byte === 32 ? "\u00a0" : byte === 10 ? "↵" : "·";
@@ -55,6 +57,7 @@ export function draw() {
     return node;
   });
   strip.replaceChildren(...nodes);
+  if (focused) strip.children[token]?.focus();
   const touched = found["touched.bits"];
   sum.textContent = `${mean(found.bits).toFixed(4)} bits per byte` + (touched ? `; touched: ${mean(touched).toFixed(4)} (${mean(touched) >= mean(found.bits) ? "+" : ""}${(mean(touched) - mean(found.bits)).toFixed(4)})` : "") + `, step ${found.step}`;
 }

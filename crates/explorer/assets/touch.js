@@ -2,7 +2,7 @@
 
 import { element, panel } from "./chart.js";
 
-const own = panel("Touch", "Change the model while it runs: tau scales all scores; coupling of a layer can be made uniform; oscillators held at one phase; the chosen byte turned. All panels then show both models.");
+const own = panel("Touch", "Change the model while it runs: tau scales all scores; coupling of a layer can be made uniform; oscillators held at one phase; the chosen byte turned. Text, order, carpet, coupling and next byte then show both models (left or blue: as it is).");
 let inside;
 
 const slider = (id, low, high, value, step) => element("input", { type: "range", id, min: low, max: high, step, value });
@@ -11,6 +11,8 @@ const flat = slider("touch-flat", 0, 1, 0, 0.05);
 const turn = slider("touch-turn", -3.14, 3.14, 0, 0.01);
 const held = element("input", { type: "text", id: "touch-held", placeholder: "0-9, 40", size: 10 });
 const shown = new Map([tau, flat, turn].map((input) => [input, element("output", { for: input.id })]));
+// Where the last change was made; it stays there when another byte or layer is looked at.
+const place = element("p", { class: "count" });
 const reset = element("button", { id: "touch-reset" }, "Put everything back");
 
 export function start(given) {
@@ -19,7 +21,7 @@ export function start(given) {
   own.content.append(
     element("fieldset", {}, element("legend", {}, "all layers"), row("tau × ", tau)),
     element("fieldset", {}, element("legend", {}, "the layer shown"), row("uniform coupling ", flat), row("hold oscillators at 0 ", held), row("turn the chosen byte ", turn)),
-    reset);
+    place, reset);
   for (const input of [tau, flat, turn, held]) input.addEventListener("input", change);
   reset.addEventListener("click", () => {
     [tau.value, flat.value, turn.value, held.value] = [1, 0, 0, ""];
@@ -44,6 +46,7 @@ function change() {
   if (+flat.value > 0) interventions.push({ at: `layer.${at}.attention`, action: { flatten: +flat.value } });
   if (chosen.length) interventions.push({ at: `layer.${layer}.phase`, action: { clamp: [0] }, oscillators: chosen });
   if (+turn.value !== 0) interventions.push({ at: `layer.${layer}.phase`, action: { rotate: +turn.value }, tokens: [token] });
+  place.textContent = interventions.length ? `acting at layer ${layer}${+turn.value ? `, byte ${token}` : ""}; moves with the next change` : "";
   inside.state.interventions = interventions;
   inside.state.changes = +tau.value === 1 ? [] : [{ "scale-tau": +tau.value }];
   draw();

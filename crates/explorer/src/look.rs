@@ -9,11 +9,10 @@ use kuramoto_phase::pull::Pulls;
 use kuramoto_phase::survey::radii;
 use kuramoto_phase::{Probe, Trace};
 use kuramoto_train::generate::{Drawer, Sampling, default_prompt, generate};
-use kuramoto_train::{Run, Which};
+use kuramoto_train::{Run, Which, checkpoint};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::f64::consts::LN_2;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// What is asked of a model.
@@ -39,6 +38,8 @@ fn best() -> String {
     "best".into()
 }
 
+/// Bytes of a text that can be shown; couplings grow with its square.
+const MOST_TEXT: usize = 1024;
 /// Changes of either kind that one question may ask for.
 const MOST_CHANGES: usize = 64;
 /// Probabilities that are sent of every position.
@@ -48,7 +49,8 @@ const KEPT: usize = 3;
 
 /// A model that was loaded.
 struct Loaded {
-    run: PathBuf,
+    /// Of the checkpoint's manifest: another run in the same folder is another model.
+    identity: String,
     step: u64,
     probe: Probe<f32>,
 }
@@ -63,35 +65,39 @@ impl Models {
     /// Does something with a model, and keeps it for the next time.
     fn with<T>(&self, run: &Run, checkpoint: &str, work: impl FnOnce(&mut Probe<f32>, u64) -> Answer<T>) -> Answer<T> {
         let which: Which = checkpoint.parse()?;
-        let (_, step) = run.checkpoint(which)?;
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = {
-            let mut idle = idle();
-            let place = idle.iter().position(|loaded| loaded.run == run.folder() && loaded.step == step);
-            place.map(|place| idle.remove(place))
-        };
-        let mut loaded = match kept {
+        let mut loaded = match self.kept(run, which) {
             Some(loaded) => loaded,
             None => {
-                let (network, loaded) = run.kuramoto(Which::Step(step))?;
-                Loaded { run: run.folder().to_path_buf(), step, probe: Probe::new(network, loaded.parameters) }
+                let (network, loaded) = run.kuramoto(which)?;
+                let step = loaded.state.step;
+                let identity = checkpoint::identity(&checkpoint::folder(run.folder(), step))?;
+                Loaded { identity, step, probe: Probe::new(network, loaded.parameters) }
             }
         };
-        let answer = work(&mut loaded.probe, step);
-        let mut idle = idle();
+        let answer = work(&mut loaded.probe, loaded.step);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.insert(0, loaded);
         idle.truncate(KEPT);
         answer
+    }
+
+    /// A model that is loaded and still what the checkpoint's files say.
+    fn kept(&self, run: &Run, which: Which) -> Option<Loaded> {
+        let step = run.step(which)?;
+        let identity = checkpoint::identity(&checkpoint::folder(run.folder(), step)).ok()?;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = idle.iter().position(|loaded| loaded.identity == identity)?;
+        Some(idle.remove(place))
     }
 }
 
 impl Question {
     fn tokens(&self, run: &Run) -> Answer<Vec<u8>> {
-        let context = run.config().batch.context;
+        let context = run.config().batch.context.min(MOST_TEXT);
         match self.text.len() {
             0 => Err(Refusal::bad("the text is empty: give at least one byte")),
             length if length > context => {
-                Err(Refusal::bad(format!("the text has {length} bytes, the model sees {context}: give less")))
+                Err(Refusal::bad(format!("the text has {length} bytes, {context} can be shown: give less")))
             }
             _ => Ok(run.corpus().encode("text", self.text.as_bytes())?),
         }
@@ -254,36 +260,39 @@ pub(crate) struct WriteQuestion {
 /// Bytes that are written at most for one question.
 const MOST_BYTES: usize = 2000;
 
-/// Writes on from a text, handing each byte with its phases (L + 1 x k) to `write`, until `write` says false.
-pub(crate) fn write_on(
-    models: &Models,
-    run: &Run,
-    asked: &WriteQuestion,
-    write: &mut dyn FnMut(u8, Vec<f32>) -> bool,
-) -> Answer<()> {
-    if asked.bytes > MOST_BYTES {
-        return Err(Refusal::bad(format!("{} bytes are asked for: at most {MOST_BYTES} are written", asked.bytes)));
-    }
-    let mut history = asked.question.tokens(run)?;
-    let mut drawer = Drawer::new(&asked.sampling)?;
-    let context = run.config().batch.context;
-    for _ in 0..asked.bytes {
-        // A full context goes on with its second half, as `kuramoto generate` does.
-        if history.len() >= context {
-            history.drain(..context / 2);
+impl WriteQuestion {
+    /// Says what is wrong, if anything, before the first byte is written.
+    pub fn check(&self, models: &Models, run: &Run) -> Answer<()> {
+        if self.bytes > MOST_BYTES {
+            return Err(Refusal::bad(format!("{} bytes are asked for: at most {MOST_BYTES} are written", self.bytes)));
         }
-        let (token, phases) = models.with(run, &asked.question.checkpoint, |probe, _| {
-            asked.question.check(probe)?;
+        self.question.tokens(run)?;
+        Drawer::new(&self.sampling)?;
+        models.with(run, &self.question.checkpoint, |probe, _| self.question.check(probe))
+    }
+
+    /// Writes on from a text, handing each byte with its phases (L + 1 x k) to `write`, until `write` says false.
+    pub fn write_on(&self, models: &Models, run: &Run, write: &mut dyn FnMut(u8, Vec<f32>) -> bool) -> Answer<()> {
+        let mut history = self.question.tokens(run)?;
+        let mut drawer = Drawer::new(&self.sampling)?;
+        let context = run.config().batch.context.min(MOST_TEXT);
+        models.with(run, &self.question.checkpoint, |probe, _| {
             let mut trace = Trace::of(probe.network());
-            let logits = asked.question.run(probe, &history, &mut trace)?;
-            let (n, k) = (trace.n, trace.k);
-            let phases: Vec<f32> = trace.states.iter().flat_map(|state| state[(n - 1) * k..].to_vec()).collect();
-            Ok((drawer.draw(&logits[(n - 1) * logits.len() / n..]), phases))
-        })?;
-        history.push(token);
-        if !write(run.corpus().vocabulary[usize::from(token)], phases) {
-            break;
-        }
+            for _ in 0..self.bytes {
+                // A full context goes on with its second half, as `kuramoto generate` does.
+                if history.len() >= context {
+                    history.drain(..context / 2);
+                }
+                let logits = self.question.run(probe, &history, &mut trace)?;
+                let (n, k) = (trace.n, trace.k);
+                let phases: Vec<f32> = trace.states.iter().flat_map(|state| state[(n - 1) * k..].to_vec()).collect();
+                let token = drawer.draw(&logits[(n - 1) * logits.len() / n..]);
+                history.push(token);
+                if !write(run.corpus().vocabulary[usize::from(token)], phases) {
+                    break;
+                }
+            }
+            Ok(())
+        })
     }
-    Ok(())
 }

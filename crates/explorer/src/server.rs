@@ -214,18 +214,25 @@ async fn pulls(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Respons
 async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: WriteQuestion = parse(&body)?;
     let turn = shared.turn().await?;
-    let run = shared.open(&asked.question.run)?;
+    let place = shared.clone();
+    let (run, asked) = blocking(move || {
+        let run = place.open(&asked.question.run)?;
+        asked.check(&place.models, &run)?;
+        Ok((run, asked))
+    })
+    .await?;
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, io::Error>>(16);
+    let handle = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let mut write = |byte: u8, phases: Vec<f32>| {
             let mut bytes = u32::from(byte).to_le_bytes().to_vec();
             bytes.extend((phases.len() as u32).to_le_bytes());
             bytes.extend(phases.iter().flat_map(|x| x.to_le_bytes()));
-            sender.blocking_send(Ok(bytes)).is_ok()
+            // A page that does not read on gives its turn to others.
+            handle.block_on(sender.send_timeout(Ok(bytes), PATIENCE)).is_ok()
         };
-        if look::write_on(&shared.models, &run, &asked, &mut write).is_err() {
-            // What was refused later than at the start ends the stream short of what was asked for.
-            sender.blocking_send(Err(io::Error::other("generation failed"))).ok();
+        if asked.write_on(&shared.models, &run, &mut write).is_err() {
+            handle.block_on(sender.send_timeout(Err(io::Error::other("generation failed")), PATIENCE)).ok();
         }
         drop(turn);
     });

@@ -21,9 +21,14 @@ struct Fixture {
 }
 
 fn trained(folder: &Path, kind: &str) {
+    trained_with(folder, kind, 0);
+}
+
+fn trained_with(folder: &Path, kind: &str, seed: u64) {
     let text = "data.bytes = 60000\nlength = { steps = 6 }\nbatch = { sequences = 2, context = 32 }\nvalidation = { every = 3, windows = 4 }";
     let layers = [
         Layer::text("test", "model.kind", kind),
+        Layer::set("test", "seed", &seed.to_string()),
         Layer::parse("test", text).unwrap(),
         Layer::parse("test", "model = { width = 8, layers = 2 }").unwrap(),
     ];
@@ -239,7 +244,7 @@ fn nonsense_gets_a_sentence_and_takes_nothing_down() {
     let cases = [
         (question(json!({ "run": "plan/runs/tf" })), 422, "has no phases"),
         (question(json!({ "text": "" })), 422, "empty"),
-        (question(json!({ "text": "a".repeat(33) })), 422, "the model sees 32"),
+        (question(json!({ "text": "a".repeat(33) })), 422, "32 can be shown"),
         (question(json!({ "text": "€" })), 422, "does not occur"),
         (question(json!({ "checkpoint": "step-5" })), 422, "step-5"),
         (question(json!({ "checkpoint": "worst" })), 422, "best, last or step-N"),
@@ -277,10 +282,32 @@ fn nonsense_gets_a_sentence_and_takes_nothing_down() {
         let (status, _) = server.ask("POST", path, body);
         assert!((400..500).contains(&status), "{path} {body:.40}: {status}");
     }
+    let write = |change: Value| {
+        let mut asked = json!({ "question": question(json!({})), "bytes": 5,
+                                "sampling": { "temperature": 0.8, "top_p": 1.0, "seed": 1 } });
+        change.as_object().unwrap().iter().for_each(|(key, value)| asked[key] = value.clone());
+        server.ask("POST", "/api/generate", &asked.to_string()).0
+    };
+    assert_eq!(write(json!({ "bytes": 2001 })), 422);
+    assert_eq!(write(json!({ "sampling": { "temperature": -1.0, "top_p": 1.0, "seed": 1 } })), 422);
+    assert_eq!(write(json!({ "question": { "run": "ka", "text": "€" } })), 422);
     assert_eq!(server.ask("POST", "/api/look", &"x".repeat(1 << 20)).0, 413, "a huge body");
     assert_eq!(server.ask("DELETE", "/api/runs", "").0, 405);
     assert_eq!(server.raw(b"\x16\x03\x01 nonsense\r\n\r\n").0, 400);
     assert_eq!(server.json("GET", "/api/runs", &Value::Null).0, 200, "still there");
+}
+
+/// The same folder may hold another run later.
+#[test]
+fn a_run_that_is_replaced_is_another_model() {
+    let server = Fixture::new();
+    let look = || server.ask("POST", "/api/look", &json!({ "run": "ka", "text": "Anna was" }).to_string()).1;
+    let (before, again) = (look(), look());
+    assert_eq!(before, again);
+    let folder = server.folder.path().join("runs/ka");
+    fs::remove_dir_all(&folder).unwrap();
+    trained_with(&folder, "kuramoto", 7);
+    assert_ne!(look(), before);
 }
 
 #[test]

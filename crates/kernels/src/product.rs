@@ -268,7 +268,10 @@ impl<F: Real> Job<'_, F> {
                     }
                 }
             }
-            write(&from[whole * height..], &mut buffer[whole * block_len + at..]);
+            // Where all blocks are whole the buffer may end here.
+            if whole * height < from.len() {
+                write(&from[whole * height..], &mut buffer[whole * block_len + at..]);
+            }
         }
     }
 

@@ -100,6 +100,8 @@ fn long_inner_dimensions_and_every_level() {
             check::<f32>(61, 1100, 37, form, true, 4e-6);
             check::<f64>(61, 1100, 37, form, false, 1e-14);
             check::<f32>(530, 7, 5, form, false, 4e-6);
+            // Whole blocks of the greatest depth fill the gathering buffer to its end.
+            check::<f32>(96, 1024, 9, form, false, 4e-6);
         }
     }
     arch::limit(Level::Avx512);

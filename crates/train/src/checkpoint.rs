@@ -194,6 +194,12 @@ pub fn verify(folder: &Path, config: &Config) -> Result<String> {
     }
 }
 
+/// Hash of a checkpoint's manifest, which changes with every file it proves.
+pub fn identity(folder: &Path) -> Result<String> {
+    let path = folder.join(MANIFEST);
+    Ok(hash::of(&fs::read(&path).at("read", &path)?))
+}
+
 /// Where training was at a checkpoint, every file of which is checked.
 pub fn state(folder: &Path, config: &Config) -> Result<State> {
     verify(folder, config)?;

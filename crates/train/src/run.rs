@@ -283,6 +283,15 @@ impl Run {
         }
     }
 
+    /// The step of a checkpoint by its pointer, which is not proven.
+    pub fn step(&self, which: Which) -> Option<u64> {
+        match which {
+            Which::Best => self.pointed("best"),
+            Which::Last => self.pointed("last"),
+            Which::Step(step) => Some(step),
+        }
+    }
+
     /// Folder and step of a checkpoint, found as [`Run::load`] finds it.
     pub fn checkpoint(&self, which: Which) -> Result<(PathBuf, u64)> {
         let step = with_network!(self.config, |network| self.load(which, network.layout())?.state.step);
