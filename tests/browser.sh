@@ -3,8 +3,8 @@
 # so where it is not. SCREENSHOTS=FOLDER keeps pictures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source tests/common.sh
 
-skip() { echo "skipped: $1"; exit 0; }
 command -v node >/dev/null && command -v npm >/dev/null || skip "node and npm are not installed"
 if ! command -v chromium >/dev/null; then
     command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ] || skip "chromium is not installed"

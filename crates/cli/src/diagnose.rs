@@ -89,13 +89,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn surrogates(names: &[String]) -> Result<Vec<Surrogate>> {
     let named = |name: &String| {
-        Surrogate::ALL.into_iter().find(|surrogate| surrogate.name() == name).ok_or_else(|| {
-            kuramoto_train::Error::Setting {
-                key: "--against".into(),
-                value: format!("{name:?}"),
-                allowed: "choose among untrained, shuffled, permuted, uniform, or none".into(),
-            }
-        })
+        let found = Surrogate::ALL.into_iter().find(|surrogate| surrogate.name() == name);
+        let allowed = "choose among untrained, shuffled, permuted, uniform, or none";
+        found.ok_or_else(|| crate::wrong("--against", format!("{name:?}"), allowed))
     };
     Ok(names.iter().filter(|name| *name != "none").map(named).collect::<Result<Vec<_>, _>>()?)
 }

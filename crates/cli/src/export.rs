@@ -1,6 +1,7 @@
 //! `kuramoto export`: a run's phases as NumPy or Zarr arrays, or its weights as a folder for others.
 
 use crate::look::write;
+use crate::wrong;
 use anyhow::{Context, Result, bail};
 use kuramoto_phase::export::{Array, Npz, Selection, Store, Zarr, record};
 use kuramoto_train::{Error, Run, checkpoint};
@@ -32,10 +33,6 @@ pub struct Arguments {
     /// Folder of the weights with --to hf [default: hf in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-}
-
-fn wrong(key: &str, value: impl ToString, allowed: impl Into<String>) -> Error {
-    Error::Setting { key: key.into(), value: value.to_string(), allowed: allowed.into() }
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {

@@ -2,10 +2,10 @@
 
 use crate::look::{Look, write};
 use crate::table::Table;
+use crate::wrong;
 use anyhow::{Context, Result};
 use kuramoto_phase::intervention::{Change, Intervention};
 use kuramoto_phase::lesion::{Lesion, Response, Site, Trial, figure};
-use kuramoto_train::Error;
 use serde::Deserialize;
 use std::fmt::Write;
 use std::fs;
@@ -39,10 +39,6 @@ pub struct Arguments {
     /// Folder of the table and the figure [default: lesions in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-}
-
-fn wrong(key: &str, value: impl ToString, allowed: impl Into<String>) -> Error {
-    Error::Setting { key: key.into(), value: value.to_string(), allowed: allowed.into() }
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {

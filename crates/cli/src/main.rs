@@ -113,15 +113,16 @@ fn note(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
 }
 
+/// What was given for a flag is not allowed.
+fn wrong(key: &str, value: impl ToString, allowed: impl Into<String>) -> kuramoto_train::Error {
+    kuramoto_train::Error::Setting { key: key.into(), value: value.to_string(), allowed: allowed.into() }
+}
+
 /// The threads that were asked for, or all cores.
 fn threads(asked: Option<usize>) -> Result<usize, kuramoto_train::Error> {
     match asked {
         Some(threads @ 1..=MAX_THREADS) => Ok(threads),
-        Some(threads) => Err(kuramoto_train::Error::Setting {
-            key: "--threads".into(),
-            value: threads.to_string(),
-            allowed: format!("it must be from 1 to {MAX_THREADS}"),
-        }),
+        Some(threads) => Err(wrong("--threads", threads, format!("it must be from 1 to {MAX_THREADS}"))),
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
     }
 }

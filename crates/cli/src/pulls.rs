@@ -7,7 +7,7 @@ use kuramoto_phase::coalition::coalitions;
 use kuramoto_phase::pull::{Pull, Pulls};
 use kuramoto_phase::survey::radii;
 use kuramoto_phase::{Probe, Trace};
-use kuramoto_train::{Error, Run};
+use kuramoto_train::Run;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -45,8 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     probe.run(&tokens, &mut trace)?;
     let pulled = arguments.token.unwrap_or(tokens.len() - 1);
     if pulled >= tokens.len() {
-        let allowed = format!("the text has bytes 0 to {}", tokens.len() - 1);
-        return Err(Error::Setting { key: "--token".into(), value: pulled.to_string(), allowed }.into());
+        return Err(crate::wrong("--token", pulled, format!("the text has bytes 0 to {}", tokens.len() - 1)).into());
     }
     let radii = radii(&probe);
     let layers: Vec<(f64, Vec<Pull>)> = (0..trace.layers())

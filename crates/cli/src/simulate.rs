@@ -2,6 +2,7 @@
 
 use crate::look::write;
 use crate::table::Table;
+use crate::wrong;
 use anyhow::{Context, Result, bail};
 use kuramoto_phase::classical::{Frequencies, Graph, Settled, Watch, figure, sweep};
 use kuramoto_train::Error;
@@ -48,9 +49,7 @@ pub struct Arguments {
 
 fn positive(key: &str, value: f64) -> Result<(), Error> {
     let fine = value > 0.0 && value.is_finite();
-    let wrong =
-        || Error::Setting { key: key.into(), value: value.to_string(), allowed: "it must be more than 0".into() };
-    if fine { Ok(()) } else { Err(wrong()) }
+    if fine { Ok(()) } else { Err(wrong(key, value, "it must be more than 0")) }
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -66,8 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         "normal" => Frequencies::Normal(width),
         "uniform" => Frequencies::Uniform(width),
         other => {
-            let allowed = "choose lorentzian, normal or uniform".into();
-            return Err(Error::Setting { key: "--frequencies".into(), value: format!("{other:?}"), allowed }.into());
+            return Err(wrong("--frequencies", format!("{other:?}"), "choose lorentzian, normal or uniform").into());
         }
     };
     let graph = match (&arguments.graph, arguments.mean_degree) {
@@ -84,8 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         some => some.to_vec(),
     };
     if let Some(coupling) = couplings.iter().find(|coupling| !coupling.is_finite()) {
-        let allowed = "give finite numbers".into();
-        return Err(Error::Setting { key: "--couplings".into(), value: coupling.to_string(), allowed }.into());
+        return Err(wrong("--couplings", coupling, "give finite numbers").into());
     }
     let watch = Watch { settle: arguments.settle, measure: arguments.measure, step: arguments.step };
     let found = sweep(frequencies, count, &graph, &couplings, watch, arguments.seed);

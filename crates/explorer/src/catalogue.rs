@@ -71,11 +71,6 @@ impl Catalogue {
         Catalogue { folder: folder.to_path_buf() }
     }
 
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     fn paths(&self) -> BTreeMap<String, PathBuf> {
         let name = |path: &PathBuf| {
             let below = path.strip_prefix(&self.folder).unwrap_or(path);

@@ -145,13 +145,7 @@ async fn rows(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> 
 }
 
 async fn sample(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> Answer<Response> {
-    let turn = shared.turn().await?;
-    let text = blocking(move || {
-        let text = look::sample(&shared.open(&named.run)?);
-        drop(turn);
-        text
-    })
-    .await?;
+    let text = Shared::ask(shared, move |shared| look::sample(&shared.open(&named.run)?)).await?;
     Ok(Json(text).into_response())
 }
 
@@ -171,6 +165,20 @@ impl Shared {
         self.catalogue.open(id).ok_or_else(|| Refusal::unknown("run of that name"))?.map_err(Refusal::from)
     }
 
+    /// Answers a question that runs a model, when it is its turn.
+    async fn ask<T: Send + 'static>(
+        shared: Arc<Shared>,
+        answer: impl FnOnce(&Shared) -> Answer<T> + Send + 'static,
+    ) -> Answer<T> {
+        let turn = shared.turn().await?;
+        blocking(move || {
+            let answer = answer(&shared);
+            drop(turn);
+            answer
+        })
+        .await
+    }
+
     async fn turn(&self) -> Answer<OwnedSemaphorePermit> {
         let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many questions at a time: try again");
         let turn = tokio::time::timeout(PATIENCE, self.turns.clone().acquire_owned()).await;
@@ -188,26 +196,15 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Answer<T> + Send + '
 
 async fn look_at(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: Question = parse(&body)?;
-    let turn = shared.turn().await?;
-    let bytes = blocking(move || {
-        let answer = look::look(&shared.models, &shared.open(&asked.run)?, &asked);
-        drop(turn);
-        answer
-    })
-    .await?;
+    let answer = move |shared: &Shared| look::look(&shared.models, &shared.open(&asked.run)?, &asked);
+    let bytes = Shared::ask(shared, answer).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 async fn pulls(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: PullQuestion = parse(&body)?;
-    let turn = shared.turn().await?;
-    let value = blocking(move || {
-        let answer = look::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
-        drop(turn);
-        answer
-    })
-    .await?;
-    Ok(Json(value).into_response())
+    let answer = move |shared: &Shared| look::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
+    Ok(Json(Shared::ask(shared, answer).await?).into_response())
 }
 
 /// Each byte is a message of its own: the byte, the number of phases, the phases.

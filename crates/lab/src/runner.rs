@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Status {
     /// Not begun.
     Missing,
-    /// Begun and not finished; the steps that are in its rows.
+    /// Begun and not finished.
     Begun,
     /// Another process trains it now.
     Training,

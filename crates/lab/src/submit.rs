@@ -97,10 +97,11 @@ pub fn slurm(plan: &Plan, indices: &[usize], task: &Task, slurm: &Slurm) -> Resu
 {program} lab run {folder} --index "$SLURM_ARRAY_TASK_ID" --threads "$SLURM_CPUS_PER_TASK" --cache {cache} &
 run=$!
 again=
-# Told to stop, the run finishes its step, saves, and leaves with 143. Before its time limit this script gets SIGUSR1 and
-# is queued again; cancelled, it gets SIGTERM and is not.
+# Told to stop, the run finishes its step, saves, and leaves with 143; told twice, it leaves at once. Before its time
+# limit this script alone gets SIGUSR1, and is queued again. Cancelled, Slurm sends SIGTERM to the run as well: the
+# script only waits for it.
 trap 'again=yes; kill -TERM "$run"' USR1
-trap 'kill -TERM "$run"' TERM
+trap : TERM
 wait "$run"
 code=$?
 # A trapped signal ends that wait before the run has left.

@@ -118,8 +118,7 @@ pub const MEASURES: [Measure; 15] = [
         formula: "mean_t rms_j(theta_mid - theta) / r1",
         meaning: "size of the synchronization step against its radius; 1 is full saturation",
         of: |window, layer| {
-            let trace = window.trace;
-            step(trace, &trace.states[layer], &trace.middles[layer], window.radii[layer].0)
+            step(window, &window.trace.states[layer], &window.trace.middles[layer], window.radii[layer].0)
         },
     },
     Measure {
@@ -127,8 +126,7 @@ pub const MEASURES: [Measure; 15] = [
         formula: "mean_t rms_j(theta_next - theta_mid) / r2",
         meaning: "size of the feed-forward step against its radius",
         of: |window, layer| {
-            let trace = window.trace;
-            step(trace, &trace.middles[layer], &trace.states[layer + 1], window.radii[layer].1)
+            step(window, &window.trace.middles[layer], &window.trace.states[layer + 1], window.radii[layer].1)
         },
     },
     Measure {
@@ -142,11 +140,6 @@ pub const MEASURES: [Measure; 15] = [
         },
     },
 ];
-
-/// The measure of that name.
-pub fn named(name: &str) -> Option<&'static Measure> {
-    MEASURES.iter().find(|measure| measure.name == name)
-}
 
 fn lengths(window: &Window<'_>, layer: usize) -> Vec<f64> {
     over_tokens(&window.trace.states[layer], window.trace.k).iter().map(Resultant::length).collect()
@@ -205,8 +198,8 @@ fn metric_rank(window: &Window<'_>, layer: usize) -> f64 {
     (0..n).map(rank).sum::<f64>() / n as f64
 }
 
-fn step(trace: &Trace<f32>, from: &[f32], to: &[f32], radius: Option<f64>) -> f64 {
-    let Some(radius) = radius else { return f64::NAN };
+fn step(window: &Window<'_>, from: &[f32], to: &[f32], radius: Option<f64>) -> f64 {
+    let (Some(radius), trace) = (radius, window.trace) else { return f64::NAN };
     let rows = from.chunks_exact(trace.k).zip(to.chunks_exact(trace.k));
     let size = |(a, b): (&[f32], &[f32])| {
         let squares: f64 = a.iter().zip(b).map(|(x, y)| f64::from(y - x).powi(2)).sum();

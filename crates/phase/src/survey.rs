@@ -117,6 +117,21 @@ pub fn radii(probe: &Probe<f32>) -> Vec<(Option<f64>, Option<f64>)> {
     (0..probe.network().config().layers).map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2"))).collect()
 }
 
+/// Takes something from the trace of every window.
+fn over_traces<T: Send>(
+    network: &Kuramoto,
+    parameters: &[f32],
+    windows: &[Text<'_>],
+    threads: usize,
+    take: impl Fn(&Trace<f32>) -> T + Sync,
+) -> Result<Vec<T>> {
+    let start = || (Probe::new(network.clone(), parameters.to_vec()), Trace::of(network));
+    over_windows(windows, threads, start, |(probe, trace), _, (tokens, _)| {
+        probe.run(tokens, trace)?;
+        Ok(take(trace))
+    })
+}
+
 /// Resultants over all tokens of every oscillator entering each layer, and after the last (L + 1 x k).
 pub fn oscillators(
     network: &Kuramoto,
@@ -124,10 +139,8 @@ pub fn oscillators(
     windows: &[Text<'_>],
     threads: usize,
 ) -> Result<Vec<Vec<Resultant>>> {
-    let start = || (Probe::new(network.clone(), parameters.to_vec()), Trace::of(network));
-    let seen = over_windows(windows, threads, start, |(probe, trace), _, (tokens, _)| {
-        probe.run(tokens, trace)?;
-        Ok(trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>())
+    let seen = over_traces(network, parameters, windows, threads, |trace| {
+        trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>()
     })?;
     let all = |layer: usize, j: usize| Resultant::of_all(seen.iter().map(|window| &window[layer][j]));
     let config = network.config();
@@ -145,10 +158,8 @@ pub fn oscillator_locking(
     threads: usize,
 ) -> Result<Vec<Vec<f64>>> {
     let chosen: Vec<Text<'_>> = windows.iter().step_by(windows.len().div_ceil(MATRICES).max(1)).copied().collect();
-    let start = || (Probe::new(network.clone(), parameters.to_vec()), Trace::of(network));
-    let seen = over_windows(&chosen, threads, start, |(probe, trace), _, (tokens, _)| {
-        probe.run(tokens, trace)?;
-        Ok((0..trace.layers()).map(|layer| locking::oscillators(trace, layer)).collect::<Vec<_>>())
+    let seen = over_traces(network, parameters, &chosen, threads, |trace| {
+        (0..trace.layers()).map(|layer| locking::oscillators(trace, layer)).collect::<Vec<_>>()
     })?;
     let mean = |layer: usize| {
         let mut sums = vec![0.0; seen.first().map_or(0, |window| window[layer].len())];

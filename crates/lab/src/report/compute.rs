@@ -21,7 +21,7 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
     Ok((!rows.is_empty()).then_some(Table {
         caption: "Speed and memory of training. Operations are counted from the configuration; memory is planned before the \
                   first step, for one thread. Speeds are medians over steps and seeds of runs that shared the machine with \
-                  each other, with as many threads as each was given: `kuramoto bench` measures a quiet one. The paper's \
+                  each other, with as many threads as each was given: the command bench measures a quiet one. The paper's \
                   are of its GPU; only ratios between the models can be compared."
             .into(),
         head: vec!["arm", "corpus", "size", "MFLOP a byte", "bytes/s", "of peak", "memory, MB", "paper, bytes/s", "paper, GB"],

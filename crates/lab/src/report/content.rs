@@ -117,7 +117,7 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
             validations.join(" and ")
         ),
         "The paper's values stand beside ours for orientation. Signs and orders of ablations can be compared; which model leads \
-         may well depend on size and length (in the paper it changes between 1M and 5M)."
+         may well depend on size and length (in the paper the medians change places between 1M and 5M)."
             .into(),
     ];
     if protocols.iter().any(|name| name == "tuned") {
@@ -226,6 +226,7 @@ fn cells(arms: &[&Arm]) -> Table {
         row.extend(of(arm.validations()));
         row.push(match arm.table.as_str() {
             // The paper gives ablations as differences to the reference.
+            "ablations" if arm.name == "reference" => Cell::number(paper::REFERENCE),
             "ablations" => {
                 Cell::number(arm.paper.map_or_else(|| "-".into(), |cell| format!("{:+.2} ± {:.2}", cell.mean, cell.sd)))
             }

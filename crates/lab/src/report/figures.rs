@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 
 /// Every figure these results can fill, in the order of the tables.
 pub fn all(results: &Results) -> Vec<Figure> {
-    let compared: Vec<&Arm> = results.arms.iter().filter(|arm| arm.table == "compare").collect();
-    let mut figures: Vec<Figure> = curves(&compared).into_iter().collect();
+    let mut figures: Vec<Figure> = curves(&results.arms).into_iter().collect();
     // One corpus needs no name.
     let suffix = |group: &[&Arm], count: usize| if count > 1 { format!("-{}", group[0].corpus) } else { String::new() };
     let ablated = groups(&results.arms, "ablations");
@@ -61,32 +60,24 @@ fn line(arm: &Arm, colour: &str, dashed: bool, legend: Option<&str>) -> [Plot; 2
 }
 
 /// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and size.
-fn curves(arms: &[&Arm]) -> Option<Figure> {
-    let mut panels: Vec<((&str, usize), Vec<&Arm>)> = Vec::new();
-    for arm in arms {
-        let key = (arm.corpus.as_str(), arm.budget);
-        match panels.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, same)) => same.push(arm),
-            None => panels.push((key, vec![arm])),
-        }
-    }
-    if panels.is_empty() {
-        return None;
-    }
+fn curves(arms: &[Arm]) -> Option<Figure> {
     let (mut plots, mut layouts) = (Vec::new(), Vec::new());
-    for ((corpus, budget), arms) in &panels {
+    for arms in groups(arms, "compare") {
         let lines = arms.iter().flat_map(|arm| {
             let colour = if arm.name.starts_with("kuramoto") { colour::BLUE } else { colour::ORANGE };
             line(arm, colour, arm.name.ends_with("paper"), Some(&arm.name))
         });
         let lines: Vec<Plot> = lines.collect();
         let layout = Layout::auto_from_plots(&lines)
-            .with_title(format!("{corpus}, {} parameters", crate::plan::size(*budget)))
+            .with_title(format!("{}, {} parameters", arms[0].corpus, crate::plan::size(arms[0].budget)))
             .with_x_label(READ)
             .with_y_label(VALIDATION)
             .with_legend_position(LegendPosition::InsideTopRight);
         plots.push(lines);
         layouts.push(style(layout));
+    }
+    if plots.is_empty() {
+        return None;
     }
     let panels = Panels::new(1, plots.len()).with_plots(plots).with_layouts(layouts).with_cell_size(620.0, 420.0);
     let caption = "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";

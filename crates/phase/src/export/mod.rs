@@ -28,6 +28,7 @@ use kuramoto_model::config::Value;
 use kuramoto_model::{Kuramoto, Network};
 use std::f64::consts::LN_2;
 use std::io;
+use std::path::Path;
 
 /// An array that can be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,6 +256,15 @@ fn write_layer(
         Array::Byte | Array::Bits | Array::PhaseLast => return Ok(()),
     };
     store.write(array, &[place], first, &bytes)
+}
+
+/// A folder to work in beside `path`, which must not be there yet: it is renamed from there once it is whole.
+fn beside(path: &Path) -> io::Result<tempfile::TempDir> {
+    if path.exists() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already: choose another name"));
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".export-").tempdir_in(parent)
 }
 
 /// Elements of one index of the leading dimensions, and of one position.

@@ -3,7 +3,7 @@
 //! Arrays are filled out of order (every window adds to every layer), so each is first a file of its own beside the
 //! archive, written in place, and packed at the end.
 
-use super::{Array, Described, Store, strides};
+use super::{Array, Described, Store, beside, strides};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -31,12 +31,13 @@ struct Place {
 impl Npz {
     /// Will be at `path`, which must not be there yet.
     pub fn new(path: &Path) -> io::Result<Npz> {
-        if path.exists() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already: choose another name"));
-        }
-        let beside = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let folder = tempfile::Builder::new().prefix(".export-").tempdir_in(beside)?;
-        Ok(Npz { path: path.to_path_buf(), folder, arrays: Vec::new(), found: HashMap::new(), coordinates: Vec::new() })
+        Ok(Npz {
+            path: path.to_path_buf(),
+            folder: beside(path)?,
+            arrays: Vec::new(),
+            found: HashMap::new(),
+            coordinates: Vec::new(),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 //! Chunks are raw and one window long, so a window is written once and nothing is held. Written by hand: the format of
 //! raw chunks is three small JSON files, a library for all of Zarr a hundred crates.
 
-use super::{Array, Described, Store};
+use super::{Array, Described, Store, beside};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
@@ -31,12 +31,12 @@ struct Chunk {
 impl Zarr {
     /// Will be at `path`, which must not be there yet.
     pub fn new(path: &Path) -> io::Result<Zarr> {
-        if path.exists() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already: choose another name"));
-        }
-        let beside = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let folder = tempfile::Builder::new().prefix(".export-").tempdir_in(beside)?;
-        Ok(Zarr { path: path.to_path_buf(), folder, metadata: Default::default(), chunks: HashMap::new() })
+        Ok(Zarr {
+            path: path.to_path_buf(),
+            folder: beside(path)?,
+            metadata: Default::default(),
+            chunks: HashMap::new(),
+        })
     }
 
     fn describe(&mut self, name: &str, value: Value) -> io::Result<()> {
