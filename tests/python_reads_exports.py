@@ -38,6 +38,9 @@ t = window + 5
 back = coupling[layer, 0, t, :6]
 resultant = sum(back[b] * np.exp(1j * arrays["phase"][layer, t - b]) for b in range(6))
 assert math.isclose(np.abs(resultant).mean(), arrays["local_order"][layer, t], rel_tol=1e-4)
+locking = [np.abs(np.exp(1j * (arrays["phase"][layer, t] - arrays["phase"][layer, t - b])).mean()) for b in range(6)]
+np.testing.assert_allclose(arrays["token_locking"][layer, t, :6], locking, atol=1e-5)
+assert not arrays["token_locking"][layer, t, 6:].any()
 # The readout of the last state gives the bits of the next byte.
 last = arrays["phase_last"]
 psi = lambda phases: np.concatenate([np.cos(phases), np.sin(phases)], axis=-1)

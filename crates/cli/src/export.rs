@@ -18,7 +18,7 @@ pub struct Arguments {
     /// The text to run through the model; needed for arrays
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// Arrays, separated by commas: phase, phase_mid, phase_last, local_order, alignment, value_gate, coupling, byte, bits
+    /// Arrays, separated by commas: phase, phase_mid, phase_last, local_order, alignment, value_gate, coupling, token_locking, byte, bits
     #[arg(long, value_delimiter = ',', default_value = "phase,phase_last,local_order,byte,bits")]
     arrays: Vec<String>,
     /// Layers, from 0, as numbers and ranges (0,2-3) [default: all]

@@ -27,8 +27,10 @@ impl Arm {
     pub fn config(&self, request: &Request, corpus: &str, budget: usize, seed: u64) -> Result<Config> {
         let text = |key: &str, value: &str| Layer::text("the plan", key, value);
         let set = |key: &str, value: String| Layer::set("the plan", key, &value);
+        // The preset whose recipe was tuned nearest to that size.
+        let preset = if budget < 5_000_000 { "1m" } else { "5m" };
         let mut layers = vec![
-            text("preset", "1m"),
+            text("preset", preset),
             text("protocol", self.protocol.name()),
             text("model.kind", self.kind),
             text("data.corpus", corpus),

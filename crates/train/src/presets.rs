@@ -96,7 +96,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: Kind) -> Config {
         batch: Batch { sequences: if quick { 16 } else { 64 }, context: 256, accumulate: 1, lanes: 8 },
         optimizer: match protocol {
             Protocol::Paper => paper_optimizer(),
-            Protocol::Tuned => tuned_optimizer(kind),
+            Protocol::Tuned => tuned_optimizer(preset, kind),
         },
         validation: match (preset, protocol) {
             (Preset::Quick, _) => Validation { every: 200, windows: 400, patience: 0, test: false },
@@ -143,10 +143,12 @@ fn paper_optimizer() -> Optimizer {
     }
 }
 
-fn tuned_optimizer(kind: Kind) -> Optimizer {
-    let (learning_rate, warmup) = match kind {
-        Kind::Kuramoto => (1.6e-2, 100),
-        Kind::Transformer => (8e-3, 300),
+fn tuned_optimizer(preset: Preset, kind: Kind) -> Optimizer {
+    let (learning_rate, warmup) = match (kind, preset) {
+        (Kind::Kuramoto, _) => (1.6e-2, 100),
+        // What 1M learns with at best sets 5M back.
+        (Kind::Transformer, Preset::FiveMillion) => (2e-3, 300),
+        (Kind::Transformer, _) => (8e-3, 300),
     };
     Optimizer {
         learning_rate,

@@ -9,6 +9,7 @@
 //! | `alignment` | layer, position | mean_j cos(theta_tj - arg G_tj) |
 //! | `value_gate` | layer, position, oscillator | v |
 //! | `coupling` | layer, head, position, back | A_{t, t - back}; 0 before the window begins |
+//! | `token_locking` | layer, position, back | phase locking of tokens t and t - back; 0 before the window begins |
 //! | `byte` | position | the text |
 //! | `bits` | position | of the byte after each; NaN at the end of the text |
 //!
@@ -22,6 +23,7 @@ pub use npz::Npz;
 pub use zarr::Zarr;
 
 use crate::error::{Error, Result};
+use crate::locking;
 use crate::order::Attended;
 use crate::trace::{Probe, Trace};
 use kuramoto_model::config::Value;
@@ -47,6 +49,8 @@ pub enum Array {
     ValueGate,
     /// Coupling by distance.
     Coupling,
+    /// Phase locking between tokens by distance.
+    TokenLocking,
     /// The text.
     Byte,
     /// Bits of the byte after each.
@@ -55,7 +59,7 @@ pub enum Array {
 
 impl Array {
     /// All of them.
-    pub const ALL: [Array; 9] = [
+    pub const ALL: [Array; 10] = [
         Array::Phase,
         Array::PhaseMid,
         Array::PhaseLast,
@@ -63,6 +67,7 @@ impl Array {
         Array::Alignment,
         Array::ValueGate,
         Array::Coupling,
+        Array::TokenLocking,
         Array::Byte,
         Array::Bits,
     ];
@@ -77,6 +82,7 @@ impl Array {
             Array::Alignment => "alignment",
             Array::ValueGate => "value_gate",
             Array::Coupling => "coupling",
+            Array::TokenLocking => "token_locking",
             Array::Byte => "byte",
             Array::Bits => "bits",
         }
@@ -89,6 +95,7 @@ impl Array {
             Array::PhaseLast => &["position", "oscillator"],
             Array::LocalOrder | Array::Alignment => &["layer", "position"],
             Array::Coupling => &["layer", "head", "position", "back"],
+            Array::TokenLocking => &["layer", "position", "back"],
             Array::Byte | Array::Bits => &["position"],
         }
     }
@@ -220,6 +227,12 @@ fn chosen(values: &[f32], k: usize, oscillators: &[usize]) -> Vec<u8> {
     bytes_of(values.chunks_exact(k).flat_map(|row| oscillators.iter().map(move |&j| row[j])))
 }
 
+/// Of a matrix (n x n) over tokens, each token's entries from itself back to `context` - 1 tokens before it.
+fn by_distance(matrix: &[f32], n: usize, context: usize) -> Vec<u8> {
+    let entry = |t: usize, back: usize| if back <= t { matrix[t * n + t - back] } else { 0.0 };
+    bytes_of((0..n).flat_map(|t| (0..context).map(move |back| entry(t, back))))
+}
+
 fn write_layer(
     array: Array,
     trace: &Trace<f32>,
@@ -246,13 +259,11 @@ fn write_layer(
         }
         Array::Coupling => {
             for head in 0..trace.heads {
-                let coupling = trace.coupling(layer, head);
-                let row =
-                    |t: usize| (0..context).map(move |back| if back <= t { coupling[t * n + t - back] } else { 0.0 });
-                store.write(array, &[place, head], first, &bytes_of((0..n).flat_map(row)))?;
+                store.write(array, &[place, head], first, &by_distance(trace.coupling(layer, head), n, context))?;
             }
             return Ok(());
         }
+        Array::TokenLocking => by_distance(&locking::tokens(trace, layer), n, context),
         Array::Byte | Array::Bits | Array::PhaseLast => return Ok(()),
     };
     store.write(array, &[place], first, &bytes)
