@@ -7,7 +7,8 @@ use crate::table::{Table, thousands};
 use anyhow::{Context, Result, bail, ensure};
 use kuramoto_kernels::{arch, peak};
 use kuramoto_model::{
-    Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update, flops,
+    Alone, Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update,
+    flops,
 };
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -244,7 +245,7 @@ fn measure_network<N: Network<f32>>(
     threads: usize,
     seconds: f64,
 ) -> Result<Measured> {
-    let planned_bytes = Engine::planned_bytes(&network, LANES, threads);
+    let planned_bytes = Engine::planned_bytes(&network, LANES, threads, &Alone);
     let mut engine = Engine::new(network, SEQUENCES, LANES, threads)?;
     engine.initialize(1);
     let vocab = engine.network().vocab();

@@ -27,7 +27,7 @@ pub trait Real:
     + SubAssign
     + MulAssign
     + Sum
-    + 'static
+    + bytemuck::Pod
 {
     /// 0.
     const ZERO: Self;

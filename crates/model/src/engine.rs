@@ -1,18 +1,21 @@
-//! A batch on many cores, the same bits for any number of threads.
+//! A batch on many cores and many machines, the same bits for any number of threads and processes.
 //!
 //! Sequence i of a batch belongs to lane i mod `lanes`. A lane's gradient is summed sequence by sequence in order, the
-//! lanes in a fixed binary tree; a thread takes whole lanes. Everything is sized when the engine is made, and a step
-//! allocates nothing.
+//! lanes in a fixed binary tree ([`crate::reduction`]); a process owns neighbouring lanes, a thread takes whole ones.
+//! Everything is sized when the engine is made, and a step of a single process allocates nothing.
 
 use crate::error::{Error, Result};
+use crate::group::{Alone, Group, part};
 use crate::hooks::NoHooks;
 use crate::layout::Kind;
 use crate::network::{Draw, Network, Pass};
+use crate::reduction::{CHUNK, Reduction};
 use kuramoto_kernels::adamw::{self, AdamW};
 use kuramoto_kernels::{AlignedVec, Real, reduce};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Sequences of equal length, back to back.
 #[derive(Clone, Copy, Debug)]
@@ -89,14 +92,22 @@ impl Default for Update {
     }
 }
 
-struct Lane<F> {
-    gradient: AlignedVec<F>,
-    /// Summed nats of each sequence of this lane.
-    sums: Vec<f64>,
+/// Seconds that the parts of the last step took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timings {
+    /// Packing the parameters: on one thread.
+    pub prepare: f64,
+    /// Forward and backward over the sequences.
+    pub lanes: f64,
+    /// Summing the lanes, without the exchange.
+    pub sum: f64,
+    /// Sending and receiving.
+    pub exchange: f64,
+    /// Finishing the gradient: on one thread.
+    pub finish: f64,
+    /// AdamW.
+    pub update: f64,
 }
-
-/// Elements a thread works on at a time in reductions and updates; part of the order of sums.
-const CHUNK: usize = 1 << 15;
 
 /// A model with its parameters, moments, lanes and threads.
 pub struct Engine<F: Real, N: Network<F>> {
@@ -106,7 +117,14 @@ pub struct Engine<F: Real, N: Network<F>> {
     second: AlignedVec<F>,
     tables: N::Tables,
     tables_are_current: bool,
-    lanes: Vec<Lane<F>>,
+    /// Of the lanes of this process.
+    gradients: Vec<AlignedVec<F>>,
+    /// Summed nats of each sequence (lanes x sequences of a lane), of all processes.
+    losses: Vec<f64>,
+    /// Most sequences of a lane.
+    stride: usize,
+    reduction: Reduction<F>,
+    timings: Timings,
     workspaces: Vec<Mutex<N::Workspace>>,
     partial_sums: Vec<f64>,
     pool: Arc<ThreadPool>,
@@ -118,27 +136,41 @@ pub const MAX_THREADS: usize = 1024;
 impl<F: Real, N: Network<F>> Engine<F, N> {
     /// An engine with zero parameters; batches hold up to `sequences`.
     pub fn new(network: N, sequences: usize, lanes: usize, threads: usize) -> Result<Self> {
+        Self::in_group(network, sequences, lanes, threads, Arc::new(Alone))
+    }
+
+    /// An engine that shares its lanes with those of other processes. All must be made and used alike.
+    pub fn in_group(network: N, sequences: usize, lanes: usize, threads: usize, group: Arc<dyn Group>) -> Result<Self> {
         crate::error::within("lanes", lanes, 1..=MAX_THREADS)?;
         crate::error::within("threads", threads, 1..=MAX_THREADS)?;
+        if group.size() > lanes {
+            let allowed =
+                format!("a process needs a lane of its own, and there are {lanes}: start fewer, or set batch.lanes");
+            return Err(Error::Field { field: "processes", value: group.size().to_string(), allowed });
+        }
+        let reduction = Reduction::new(group, lanes, network.gradient_len());
+        let own = reduction.own().len();
         // Threads beyond the lanes would have nothing to do.
-        let threads = threads.min(lanes);
-        let count = network.layout().count();
-        let lane = || Lane {
-            gradient: AlignedVec::zeros(network.gradient_len()),
-            sums: Vec::with_capacity(sequences.div_ceil(lanes)),
-        };
+        let threads = threads.min(own);
+        let (count, stride) = (network.layout().count(), sequences.div_ceil(lanes));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| Error::Field {
             field: "threads",
             value: threads.to_string(),
             allowed: format!("the system could not start them ({error}); ask for fewer"),
         })?;
+        // A thread that looks for work for the first time registers itself, which allocates: now, not in a step.
+        pool.broadcast(|_| rayon::yield_now());
         Ok(Engine {
             parameters: AlignedVec::zeros(count),
             first: AlignedVec::zeros(count),
             second: AlignedVec::zeros(count),
             tables: network.tables(),
             tables_are_current: false,
-            lanes: (0..lanes).map(|_| lane()).collect(),
+            gradients: (0..own).map(|_| AlignedVec::zeros(network.gradient_len())).collect(),
+            losses: vec![0.0; lanes * stride],
+            stride,
+            reduction,
+            timings: Timings::default(),
             workspaces: (0..threads).map(|_| Mutex::new(network.workspace())).collect(),
             partial_sums: vec![0.0; count.div_ceil(CHUNK)],
             pool: Arc::new(pool),
@@ -147,9 +179,10 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
     }
 
     /// Bytes an engine will hold, known before it is made.
-    pub fn planned_bytes(network: &N, lanes: usize, threads: usize) -> usize {
-        let arenas = 3 * network.layout().count() + lanes * network.gradient_len();
-        arenas * size_of::<F>() + network.table_bytes() + threads.min(lanes) * network.workspace_bytes()
+    pub fn planned_bytes(network: &N, lanes: usize, threads: usize, group: &dyn Group) -> usize {
+        let (own, len) = (group.part(lanes).len(), network.gradient_len());
+        let arenas = 3 * network.layout().count() + own * len + Reduction::<F>::planned(group, lanes, len);
+        arenas * size_of::<F>() + network.table_bytes() + threads.min(own) * network.workspace_bytes()
     }
 
     /// The model.
@@ -160,6 +193,16 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
     /// The threads that work here. A training loop run inside `install` of this pool allocates nothing per step.
     pub fn pool(&self) -> Arc<ThreadPool> {
         self.pool.clone()
+    }
+
+    /// The processes that work here.
+    pub fn group(&self) -> &Arc<dyn Group> {
+        self.reduction.group()
+    }
+
+    /// What the last step spent its time on.
+    pub fn timings(&self) -> Timings {
+        self.timings
     }
 
     /// Sets the parameters to their start and forgets the moments.
@@ -193,7 +236,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
 
     /// The gradient of the last [`Engine::gradient`].
     pub fn last_gradient(&self) -> &[F] {
-        &self.lanes[0].gradient[..self.parameters.len()]
+        &self.gradients[0][..self.parameters.len()]
     }
 
     fn prepare(&mut self) {
@@ -207,55 +250,56 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
     /// (seed, step, sequence).
     pub fn gradient(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> Result<f64> {
         batch.check(&self.network)?;
+        let most = self.stride * self.reduction.lanes();
+        if batch.sequences() > most {
+            return Err(Error::Length { what: "sequences and room for them", left: batch.sequences(), right: most });
+        }
         let pool = self.pool.clone();
         Ok(pool.install(|| {
+            let mut clock = Clock::start();
             self.prepare();
-            let (loss, weight) = (self.run_lanes(batch, seed, step), 1.0 / batch.tokens.len() as f64);
-            self.sum_lanes();
-            self.network.finish(&self.parameters, &mut self.tables, &mut self.lanes[0].gradient);
-            loss * weight
+            self.timings.prepare = clock.lap();
+            let loss = self.run_lanes(batch, seed, step);
+            self.timings.lanes = clock.lap();
+            self.reduction.sum(&mut self.gradients);
+            self.timings.exchange = self.reduction.exchange_seconds;
+            self.timings.sum = clock.lap() - self.timings.exchange;
+            self.network.finish(&self.parameters, &mut self.tables, &mut self.gradients[0]);
+            self.timings.finish = clock.lap();
+            loss * (1.0 / batch.tokens.len() as f64)
         }))
     }
 
-    /// Every lane's gradient; returns the batch's summed loss.
+    /// The gradients of this process' lanes; returns the batch's summed loss.
     fn run_lanes(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> f64 {
-        let count = self.lanes.len();
+        let (count, stride, own) = (self.reduction.lanes(), self.stride, self.reduction.own());
         let weight = 1.0 / batch.tokens.len() as f64;
         let (network, parameters, tables, workspaces) =
             (&self.network, &self.parameters, &self.tables, &self.workspaces);
-        self.lanes.par_iter_mut().with_max_len(1).enumerate().for_each(|(index, lane)| {
-            lane.gradient.fill(F::ZERO);
-            lane.sums.clear();
+        let losses = self.losses[own.start * stride..own.end * stride].par_chunks_mut(stride);
+        self.gradients.par_iter_mut().zip(losses).zip(own).with_max_len(1).for_each(|((gradient, losses), lane)| {
+            gradient.fill(F::ZERO);
             let work = &mut *own_workspace(workspaces);
-            for i in (index..batch.sequences()).step_by(count) {
+            for (i, loss) in (lane..batch.sequences()).step_by(count).zip(losses) {
                 let (tokens, targets) = batch.sequence(i);
                 let draw = Draw { rate: network.dropout(), seed, step, sequence: i as u64 };
                 let pass = Pass { parameters, tables, tokens, draw };
                 network.forward(&pass, work, &mut NoHooks);
-                lane.sums.push(network.backward(&pass, work, targets, weight, &mut lane.gradient));
+                *loss = network.backward(&pass, work, targets, weight, gradient);
             }
         });
-        (0..batch.sequences()).map(|i| self.lanes[i % count].sums[i / count]).sum()
-    }
-
-    /// Sums the lanes' gradients into lane 0, in a binary tree over lane numbers.
-    fn sum_lanes(&mut self) {
-        let mut reach = 1;
-        while reach < self.lanes.len() {
-            self.lanes.par_chunks_mut(2 * reach).for_each(|group| {
-                let (left, right) = group.split_at_mut(reach.min(group.len()));
-                if let Some(right) = right.first() {
-                    let (left, right) = (&mut left[0].gradient, &right.gradient);
-                    left.par_chunks_mut(CHUNK).zip(right.par_chunks(CHUNK)).for_each(|(a, b)| reduce::add(a, b));
-                }
-            });
-            reach *= 2;
+        let group = self.reduction.group();
+        if group.size() > 1 {
+            let bytes = |rank| part(count, rank, group.size()).len() * stride * size_of::<f64>();
+            let lengths: Vec<usize> = (0..group.size()).map(bytes).collect();
+            group.gather(bytemuck::cast_slice_mut(&mut self.losses), &lengths);
         }
+        (0..batch.sequences()).map(|i| self.losses[i % count * stride + i / count]).sum()
     }
 
     /// The global norm of the last gradient.
     pub fn gradient_norm(&mut self) -> f64 {
-        let gradient = &self.lanes[0].gradient[..self.parameters.len()];
+        let gradient = &self.gradients[0][..self.parameters.len()];
         let sums = &mut self.partial_sums;
         self.pool.install(|| {
             let chunks = gradient.par_chunks(CHUNK).zip(sums.par_iter_mut());
@@ -266,6 +310,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
 
     /// Clips the last gradient, whose norm is `norm`, and applies AdamW.
     pub fn update(&mut self, how: &Update, norm: f64) {
+        let mut clock = Clock::start();
         let gradient_scale = match how.clip {
             // As PyTorch's clip_grad_norm_ does, so that traces can be compared.
             Some(clip) => (clip / (norm + 1e-6)).min(1.0),
@@ -282,7 +327,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
         };
         let (decayed, plain) = (adamw(how.weight_decay), adamw(0.0));
         let tensors = self.network.layout().tensors();
-        let gradient = &self.lanes[0].gradient[..self.parameters.len()];
+        let gradient = &self.gradients[0][..self.parameters.len()];
         let moments = self.first.par_chunks_mut(CHUNK).zip(self.second.par_chunks_mut(CHUNK));
         let chunks = self.parameters.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK)).zip(moments);
         self.pool.install(|| {
@@ -309,6 +354,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             });
         });
         self.tables_are_current = false;
+        self.timings.update = clock.lap();
     }
 
     /// Summed loss in nats of each sequence, without dropout: sums (sequences)
@@ -345,6 +391,20 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
     /// A decoder over the present parameters.
     pub fn decoder(&self) -> N::Decoder {
         self.network.decoder(&self.parameters)
+    }
+}
+
+/// Tells the seconds since it was last asked.
+struct Clock(Instant);
+
+impl Clock {
+    fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    fn lap(&mut self) -> f64 {
+        let now = Instant::now();
+        (now - std::mem::replace(&mut self.0, now)).as_secs_f64()
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A model is a configuration ([`KuramotoConfig`], [`TransformerConfig`]), a named layout of one parameter arena
 //! ([`Layout`]) and a [`Network`] that runs one sequence forward and backward on one core. [`Engine`] runs a batch:
-//! sequences belong to lanes, lanes to threads, and gradients are summed in a tree that never depends on the number
-//! of threads.
+//! sequences belong to lanes, lanes to threads and processes ([`Group`]), and gradients are summed in a tree that never
+//! depends on how many there are.
 
 pub mod ablation;
 mod attention;
@@ -11,6 +11,7 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod flops;
+pub mod group;
 pub mod hooks;
 pub mod init;
 pub mod kuramoto;
@@ -18,13 +19,15 @@ pub mod layout;
 pub mod matching;
 pub mod network;
 mod packed;
+mod reduction;
 pub mod transformer;
 mod workspace;
 
 pub use ablation::Ablation;
 pub use config::{KuramotoConfig, TransformerConfig};
-pub use engine::{Batch, Engine, Update};
+pub use engine::{Batch, Engine, Timings, Update};
 pub use error::{Error, Result};
+pub use group::{Alone, Group};
 pub use hooks::{Gates, Hooks, NoHooks};
 pub use kuramoto::Kuramoto;
 pub use layout::{Kind, Layout, Slot, Tensor};

@@ -4,7 +4,7 @@ mod common;
 
 use common::{batch, small, text};
 use kuramoto_model::{
-    Decoder, Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update, ablation,
+    Alone, Decoder, Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update, ablation,
 };
 use rayon::ThreadPool;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -22,7 +22,7 @@ fn check<N: Network<f32>>(what: &str, network: N, threads: usize) -> Arc<ThreadP
     let vocab = network.vocab();
     let text = text(LENGTH * SEQUENCES + 1, vocab, 1);
     let batch = batch(&text, LENGTH);
-    let planned = Engine::<f32, N>::planned_bytes(&network, 8, threads);
+    let planned = Engine::<f32, N>::planned_bytes(&network, 8, threads, &Alone);
     let region = Region::new(ALLOCATOR);
     let mut engine = Engine::new(network, SEQUENCES, 8, threads).unwrap();
     let allocated = region.change().bytes_allocated;

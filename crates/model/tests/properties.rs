@@ -5,8 +5,10 @@ mod common;
 use common::{COMBINATIONS, Recorder, batch, combination, noise, randomize, small, text};
 use kuramoto_kernels::{Dropout, bound};
 use kuramoto_model::config::Metric;
-use kuramoto_model::{Batch, Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig};
+use kuramoto_model::group::Played;
+use kuramoto_model::{Alone, Batch, Engine, Group, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const LENGTH: usize = 20;
 
@@ -151,7 +153,18 @@ proptest! {
 
 /// The gradient, loss and norm of one batch in f32 for a number of threads, as bits.
 fn bits<N: Network<f32>>(network: N, threads: usize, batch: &Batch<'_>, sequences: usize) -> Vec<u64> {
-    let mut engine = Engine::new(network, sequences, 8, threads).unwrap();
+    bits_in_group(network, 8, threads, batch, sequences, Arc::new(Alone))
+}
+
+fn bits_in_group<N: Network<f32>>(
+    network: N,
+    lanes: usize,
+    threads: usize,
+    batch: &Batch<'_>,
+    sequences: usize,
+    group: Arc<dyn Group>,
+) -> Vec<u64> {
+    let mut engine = Engine::in_group(network, sequences, lanes, threads, group).unwrap();
     engine.initialize(3);
     let mut bits = Vec::new();
     for step in 1..=3 {
@@ -177,6 +190,29 @@ fn thread_count_changes_no_bit() {
         assert!(one == bits(kuramoto(), threads, &batch, sequences), "Kuramoto differs with {threads} threads");
         assert!(other == bits(transformer(), threads, &batch, sequences), "transformer differs with {threads} threads");
     }
+}
+
+#[test]
+fn process_count_changes_no_bit() {
+    let sequences = 19;
+    let text = text(LENGTH * sequences + 1, 7, 1);
+    let batch = batch(&text, LENGTH);
+    let network = || Kuramoto::new(KuramotoConfig { heads: 2, dropout: 0.1, ..small() }, LENGTH).unwrap();
+    // Lanes that are no power of two, and more lanes than sequences.
+    for lanes in [5, 8, 21] {
+        let alone = bits_in_group(network(), lanes, 2, &batch, sequences, Arc::new(Alone));
+        for processes in [2, 3, 4, 5] {
+            let run = |played: Played| bits_in_group(network(), lanes, 1, &batch, sequences, Arc::new(played));
+            let all: Vec<Vec<u64>> = std::thread::scope(|scope| {
+                let started: Vec<_> = Played::cast(processes).into_iter().map(|p| scope.spawn(|| run(p))).collect();
+                started.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert!(all.iter().all(|bits| *bits == alone), "{processes} processes differ with {lanes} lanes");
+        }
+    }
+    let group = Played::cast(3).pop().unwrap();
+    let refused = Engine::<f32, _>::in_group(network(), sequences, 2, 1, Arc::new(group)).err().unwrap();
+    assert!(refused.to_string().contains("fewer"), "{refused}");
 }
 
 #[test]
