@@ -37,7 +37,7 @@ fn trained_with(folder: &Path, kind: &str, seed: u64) {
     config.resolve(corpus.identity()).unwrap();
     fs::create_dir_all(folder).unwrap();
     let run = Run::create(&System, folder, &config, corpus.identity()).unwrap();
-    train(&run, &corpus, &Setting { threads: 1, disk: &System, peak_flops: None }, &mut ()).unwrap();
+    train(&run, &corpus, &Setting::alone(1, &System), &mut ()).unwrap();
 }
 
 impl Fixture {

@@ -147,7 +147,7 @@ pub fn run_one(
     if let Some(summary) = run.summary().filter(|summary| summary.ended != Ended::Interrupted) {
         return Ok(Outcome::WasFinished(Box::new(summary)));
     }
-    let setting = Setting { threads, disk: &System, peak_flops };
+    let setting = Setting { peak_flops, ..Setting::alone(threads, &System) };
     Ok(Outcome::Ran(Box::new(train(&run, &corpus, &setting, observer)?)))
 }
 

@@ -26,6 +26,15 @@ pub trait Group: Send + Sync {
         flags.contains(&1)
     }
 
+    /// The bytes of process 0, however many.
+    fn share(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        let mut length = (bytes.len() as u64).to_le_bytes();
+        self.broadcast(&mut length);
+        bytes.resize(u64::from_le_bytes(length) as usize, 0);
+        self.broadcast(&mut bytes);
+        bytes
+    }
+
     /// The part of `count` things that is this process' to do.
     fn part(&self, count: usize) -> Range<usize> {
         part(count, self.rank(), self.size())
@@ -56,6 +65,10 @@ impl Group for Alone {
     fn gather(&self, _bytes: &mut [u8], _lengths: &[usize]) {}
 
     fn broadcast(&self, _bytes: &mut [u8]) {}
+
+    fn any(&self, flag: bool) -> bool {
+        flag
+    }
 }
 
 /// Threads of one process that stand for processes: what a group does can be tried without starting any.

@@ -5,31 +5,48 @@ use crate::data::{Corpus, Split};
 use crate::error::Result;
 use crate::run::{Run, Which};
 use crate::windows::{self, Window};
+use kuramoto_model::group::part;
 use kuramoto_model::{Batch, Engine, Network};
 
 /// Sequences that are evaluated at a time; the sums do not depend on it.
 const TOGETHER: usize = 64;
 
-/// Mean bits per byte over the targets of `windows`, each seeing its own window only. The sum is taken window by window
-/// in order, so it is the same bits for any number of threads.
+/// Mean bits per byte over the targets of `windows`, each seeing its own window only. Each process of the engine's group
+/// reads its part of the windows; the sum is taken window by window in order, so it is the same bits for any number of
+/// threads and processes.
 pub fn bits_per_byte<N: Network<f32>>(engine: &mut Engine<f32, N>, corpus: &Corpus, windows: &[Window]) -> Result<f64> {
-    let (mut tokens, mut targets, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut nats, mut bytes) = (0.0, 0);
+    let group = engine.group().clone();
+    let mut sums = vec![0.0; windows.len()];
+    let own = group.part(windows.len());
+    read_sums(engine, corpus, &windows[own.clone()], &mut sums[own])?;
+    let bytes = |rank| part(windows.len(), rank, group.size()).len() * size_of::<f64>();
+    group.gather(bytemuck::cast_slice_mut(&mut sums), &(0..group.size()).map(bytes).collect::<Vec<_>>());
+    let bytes: usize = windows.iter().map(|window| window.len).sum();
+    Ok(sums.iter().sum::<f64>() / std::f64::consts::LN_2 / bytes.max(1) as f64)
+}
+
+/// Summed nats of each window.
+fn read_sums<N: Network<f32>>(
+    engine: &mut Engine<f32, N>,
+    corpus: &Corpus,
+    windows: &[Window],
+    mut sums: &mut [f64],
+) -> Result<()> {
+    let (mut tokens, mut targets) = (Vec::new(), Vec::new());
     // A batch holds windows of one length; only the last window of a split may be shorter.
     for windows in windows.chunk_by(|a, b| a.len == b.len).flat_map(|alike| alike.chunks(TOGETHER)) {
         let length = windows[0].len;
         tokens.resize(windows.len() * length, 0);
         targets.resize(windows.len() * length, 0);
-        sums.resize(windows.len(), 0.0);
         for ((window, tokens), targets) in windows.iter().zip(tokens.chunks_mut(length)).zip(targets.chunks_mut(length))
         {
             corpus.read(*window, tokens, targets);
         }
-        engine.evaluate(&Batch { tokens: &tokens, targets: &targets, length }, &mut sums)?;
-        nats += sums.iter().sum::<f64>();
-        bytes += windows.len() * length;
+        let (now, later) = sums.split_at_mut(windows.len());
+        engine.evaluate(&Batch { tokens: &tokens, targets: &targets, length }, now)?;
+        sums = later;
     }
-    Ok(nats / std::f64::consts::LN_2 / bytes.max(1) as f64)
+    Ok(())
 }
 
 /// What an evaluation of a run found.

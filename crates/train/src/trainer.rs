@@ -3,6 +3,9 @@
 //! A step reads its windows, which depend on (seed, epoch, step) only; takes the gradient; clips; applies AdamW. The
 //! whole state is the arenas and [`State`], so a run that is stopped anywhere and resumed gives the same bits as one
 //! that was not. Whatever happens is told to an [`Observer`]; nothing is printed here.
+//!
+//! Several processes may train together ([`Setting::group`]): all hold the same state and take the same decisions, and
+//! process 0 alone reads and writes the run folder.
 
 use crate::checkpoint::{self, Snapshot};
 use crate::config::{Config, Decay, Policy, with_network};
@@ -16,9 +19,10 @@ use crate::recorder::Recorder;
 use crate::run::{Ended, Run, Summary, Which};
 use crate::state::State;
 use crate::windows::{self, Sampler, Window};
-use kuramoto_model::{Batch, Engine, Network, Tensor, Update};
+use kuramoto_model::{Alone, Batch, Engine, Group, Network, Tensor, Update};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What is known before the first step.
@@ -48,8 +52,10 @@ pub struct Plan {
     pub validation_bytes: usize,
     /// Fewest bits per byte that are possible on what is validated, where that is known.
     pub floor: Option<f64>,
-    /// Threads at work.
+    /// Threads at work in each process.
     pub threads: usize,
+    /// Processes at work.
+    pub processes: usize,
 }
 
 /// Is told what happens.
@@ -81,6 +87,20 @@ pub struct Setting<'a> {
     pub disk: &'a dyn Disk,
     /// Multiply-adds of the whole machine counted as FLOP/s, for utilisation.
     pub peak_flops: Option<f64>,
+    /// The processes that train this run together.
+    pub group: Arc<dyn Group>,
+}
+
+impl<'a> Setting<'a> {
+    /// A single process.
+    pub fn alone(threads: usize, disk: &'a dyn Disk) -> Setting<'a> {
+        Setting { threads, disk, peak_flops: None, group: Arc::new(Alone) }
+    }
+
+    /// True for the process that reads and writes.
+    fn leads(&self) -> bool {
+        self.group.rank() == 0
+    }
 }
 
 /// Trains a run from where it is to its end, or until it is asked to stop.
@@ -96,11 +116,11 @@ pub fn check_memory(config: &Config, threads: usize) -> Result<()> {
 
 /// Bytes of memory that training will hold, besides the corpus.
 pub fn planned_memory(config: &Config, threads: usize) -> Result<usize> {
-    Ok(with_network!(config, |network| planned_bytes(&network, config, threads)))
+    Ok(with_network!(config, |network| planned_bytes(&network, config, threads, &Alone)))
 }
 
-fn planned_bytes<N: Network<f32>>(network: &N, config: &Config, threads: usize) -> usize {
-    Engine::planned_bytes(network, config.batch.lanes, threads)
+fn planned_bytes<N: Network<f32>>(network: &N, config: &Config, threads: usize, group: &dyn Group) -> usize {
+    Engine::planned_bytes(network, config.batch.lanes, threads, group)
 }
 
 /// Consecutive bad steps after which skipping gives up.
@@ -117,7 +137,8 @@ struct Trainer<'a, N: Network<f32>> {
     floor: Option<f64>,
     steps: u64,
     state: State,
-    recorder: Recorder,
+    /// Of process 0.
+    recorder: Option<Recorder>,
     tokens: Vec<u8>,
     targets: Vec<u8>,
     /// The last step that is safe on disk.
@@ -140,42 +161,27 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             return Err(Error::corpus(&corpus.identity().name, "its validation split has fewer than two bytes"));
         }
         let steps = config.steps(&sampler);
-        let planned = planned_bytes(&network, config, setting.threads);
+        let group = &setting.group;
+        let planned = planned_bytes(&network, config, setting.threads, &**group);
         memory::check(planned as u64)?;
-        let mut engine = Engine::new(network, batch.windows(), batch.lanes, setting.threads)?;
-
-        let disk = setting.disk;
-        let mut state = State::default();
-        let mut saved = None;
-        match run.newest(engine.network().layout())? {
-            Some(found) => {
-                for (folder, why) in &found.refused {
-                    observer.warning(&format!("{why}; set aside {}", folder.display()));
-                }
-                run.tidy(disk, &found.refused)?;
-                state = found.loaded.state;
-                run.settle(disk, &state)?;
-                saved = Some(state.step);
-                engine.parameters_mut().copy_from_slice(&found.loaded.parameters);
-                let (first, second) = engine.moments_mut();
-                first.copy_from_slice(&found.loaded.moments.0);
-                second.copy_from_slice(&found.loaded.moments.1);
-            }
-            None => {
-                run.tidy(disk, &[])?;
-                engine.initialize(config.seed);
-            }
-        }
+        let mut engine = Engine::in_group(network, batch.windows(), batch.lanes, setting.threads, group.clone())?;
+        let state = if setting.leads() { restore(&mut engine, run, setting.disk, observer)? } else { None };
+        let state = spread(&mut engine, state, config.seed);
+        let saved = state.as_ref().map(|state| state.step);
+        let state = state.unwrap_or_default();
         if state.step > steps {
             let why = format!("it has taken {} steps already; {steps} are fewer: ask for more", state.step);
             return Err(Error::run(run.folder(), why));
         }
-        // Only now, locked and known to fit, is a changed configuration kept and an old summary void.
-        run.save_config(disk)?;
-        if state.step < steps {
-            run.remove_summary(disk)?;
+        let mut recorder = None;
+        if setting.leads() {
+            // Only now, locked and known to fit, is a changed configuration kept and an old summary void.
+            run.save_config(setting.disk)?;
+            if state.step < steps {
+                run.remove_summary(setting.disk)?;
+            }
+            recorder = Some(Recorder::resume(setting.disk, run.folder(), state.step)?);
         }
-        let recorder = Recorder::resume(disk, run.folder(), state.step)?;
         let trainer = Trainer {
             floor: corpus.floor(&validation),
             tokens: vec![0; batch.windows() * batch.context],
@@ -205,7 +211,8 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             vocabulary: corpus.identity().vocabulary.len(),
             validation_bytes: trainer.validation.iter().map(|window| window.len).sum(),
             floor: trainer.floor,
-            threads: setting.threads.min(batch.lanes),
+            threads: setting.threads.min(group.part(batch.lanes).len()),
+            processes: group.size(),
         });
         Ok(trainer)
     }
@@ -217,13 +224,15 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                 ended = Ended::EarlyStop;
                 break;
             }
-            if self.observer.stop() {
+            if self.setting.group.any(self.observer.stop()) {
                 ended = Ended::Interrupted;
                 break;
             }
             let row = self.step()?;
-            for trouble in self.recorder.add(self.setting.disk, &row) {
-                self.observer.warning(&trouble);
+            if let Some(recorder) = &mut self.recorder {
+                for trouble in recorder.add(self.setting.disk, &row) {
+                    self.observer.warning(&trouble);
+                }
             }
             if self.checkpoint_is_due(&row) {
                 self.checkpoint();
@@ -306,6 +315,10 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
 
     /// Saves the state. If that fails, the checkpoints that are there stay as they are and training goes on.
     fn checkpoint(&mut self) {
+        if !self.setting.leads() {
+            self.saved = Some(self.state.step);
+            return;
+        }
         self.observer.busy("saving");
         match self.try_checkpoint() {
             Ok(()) => {
@@ -325,7 +338,9 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     fn try_checkpoint(&self) -> Result<()> {
         let disk = self.setting.disk;
         // Rows up to here must not be lost to a crash that the checkpoint survives.
-        self.recorder.sync(disk)?;
+        if let Some(recorder) = &self.recorder {
+            recorder.sync(disk)?;
+        }
         let folder = checkpoint::folder(self.run.folder(), self.state.step);
         self.save_as(&folder)?;
         self.run.settle(disk, &self.state)
@@ -364,6 +379,9 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     }
 
     fn try_keep(&self, folder: &Path, step: u64, why: &str) -> Result<()> {
+        if !self.setting.leads() {
+            return Ok(());
+        }
         let disk = self.setting.disk;
         disk.create_folder(folder).at("create", folder)?;
         let vocabulary = &self.corpus.identity().vocabulary;
@@ -402,7 +420,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             self.checkpoint();
         }
         let saved = self.saved == Some(self.state.step) || self.state.step == 0;
-        if !saved || !self.recorder.is_done() {
+        if !saved || !self.recorder.as_ref().is_none_or(Recorder::is_done) {
             let why = "training ended, but its last checkpoint or rows could not be saved: make room and resume it";
             return Err(Error::run(self.run.folder(), why));
         }
@@ -412,12 +430,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         if config.validation.test && ended != Ended::Interrupted {
             self.observer.busy("testing");
             if best.is_some_and(|best| best.step != self.state.step) {
-                let loaded = self.run.load(Which::Best, self.engine.network().layout())?;
-                if Some(loaded.state.step) != best.map(|best| best.step) {
-                    let step = loaded.state.step;
-                    self.observer.warning(&format!("the best checkpoint could not be saved; testing step {step}"));
-                }
-                self.engine.parameters_mut().copy_from_slice(&loaded.parameters);
+                self.load_best()?;
             }
             let windows = windows::all(self.corpus.split(Split::Test), config.batch.context);
             test = Some(bits_per_byte(&mut self.engine, self.corpus, &windows)?);
@@ -439,9 +452,64 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             test_bits_per_byte: test,
             bad_steps: self.state.bad_steps,
         };
-        self.run.save_summary(self.setting.disk, &summary)?;
+        if self.setting.leads() {
+            self.run.save_summary(self.setting.disk, &summary)?;
+        }
         Ok(summary)
     }
+
+    fn load_best(&mut self) -> Result<()> {
+        if self.setting.leads() {
+            let loaded = self.run.load(Which::Best, self.engine.network().layout())?;
+            let step = loaded.state.step;
+            if self.state.best.is_none_or(|best| best.step != step) {
+                self.observer.warning(&format!("the best checkpoint could not be saved; testing step {step}"));
+            }
+            self.engine.parameters_mut().copy_from_slice(&loaded.parameters);
+        }
+        self.setting.group.broadcast(bytemuck::cast_slice_mut(self.engine.parameters_mut()));
+        Ok(())
+    }
+}
+
+/// Takes the newest good checkpoint, if there is one, and clears up what an interrupted save left.
+fn restore<N: Network<f32>>(
+    engine: &mut Engine<f32, N>,
+    run: &Run,
+    disk: &dyn Disk,
+    observer: &mut dyn Observer,
+) -> Result<Option<State>> {
+    let Some(found) = run.newest(engine.network().layout())? else {
+        run.tidy(disk, &[])?;
+        return Ok(None);
+    };
+    for (folder, why) in &found.refused {
+        observer.warning(&format!("{why}; set aside {}", folder.display()));
+    }
+    run.tidy(disk, &found.refused)?;
+    run.settle(disk, &found.loaded.state)?;
+    engine.parameters_mut().copy_from_slice(&found.loaded.parameters);
+    let (first, second) = engine.moments_mut();
+    first.copy_from_slice(&found.loaded.moments.0);
+    second.copy_from_slice(&found.loaded.moments.1);
+    Ok(Some(found.loaded.state))
+}
+
+/// Gives all processes what process 0 restored; if that is nothing, all start alike.
+fn spread<N: Network<f32>>(engine: &mut Engine<f32, N>, state: Option<State>, seed: u64) -> Option<State> {
+    let group = engine.group().clone();
+    let told = serde_json::to_vec(&state).expect("a state is plain data");
+    let state: Option<State> = serde_json::from_slice(&group.share(told)).expect("it was written a line above");
+    match state {
+        None => engine.initialize(seed),
+        Some(_) => {
+            group.broadcast(bytemuck::cast_slice_mut(engine.parameters_mut()));
+            let (first, second) = engine.moments_mut();
+            group.broadcast(bytemuck::cast_slice_mut(first));
+            group.broadcast(bytemuck::cast_slice_mut(second));
+        }
+    }
+    state
 }
 
 fn update(config: &Config, learning_rate: f64, step: u64) -> Update {

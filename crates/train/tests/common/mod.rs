@@ -46,7 +46,7 @@ pub fn train_new(changes: &str, folder: &Path, threads: usize) -> Summary {
 }
 
 pub fn setting(disk: &dyn Disk, threads: usize) -> Setting<'_> {
-    Setting { threads, disk, peak_flops: None }
+    Setting::alone(threads, disk)
 }
 
 /// Everything of a run that must be the same bits in every repetition.
