@@ -21,6 +21,7 @@ mod signals;
 mod simulate;
 mod table;
 mod text;
+mod together;
 mod train;
 
 use clap::{Parser, Subcommand};

@@ -169,10 +169,14 @@ fn describe(plan: &Plan) -> String {
     let resumed = if plan.done > 0 { format!(", going on after step {}", plan.done) } else { String::new() };
     let floor = plan.floor.map_or_else(String::new, |floor| format!("; the best possible is {floor:.3} bits per byte"));
     let threads = if plan.threads == 1 { "1 thread".into() } else { format!("{} threads", plan.threads) };
+    let processes = match plan.processes {
+        1 => String::new(),
+        processes => format!(" in each of {processes} processes"),
+    };
     format!(
         "{kind}: {} parameters ({symbol} = {}, {} layers), {} protocol, seed {}\n\
          {}: {} distinct bytes; {train} to train, {validation} to validate, {test} to test\n\
-         {} steps of {} x {} bytes ({length}){resumed}; {threads}, {} MB of memory\n\
+         {} steps of {} x {} bytes ({length}){resumed}; {threads} and {} MB of memory{processes}\n\
          validation on {} bytes{floor}\n\
          run: {}\n",
         thousands(plan.parameters),

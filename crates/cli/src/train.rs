@@ -3,6 +3,7 @@
 use crate::progress::{Progress, Style, duration};
 use crate::signals::Signals;
 use crate::text;
+use crate::together::{self, Follower};
 use anyhow::{Context, Result};
 use clap::ArgAction;
 use kuramoto_kernels::peak;
@@ -11,7 +12,7 @@ use kuramoto_train::disk::System;
 use kuramoto_train::generate::{Sampling, generate};
 use kuramoto_train::run::{Ended, claim_name};
 use kuramoto_train::{Config, Layer};
-use kuramoto_train::{Corpus, Error, Run, Setting, Summary, Which};
+use kuramoto_train::{Corpus, Error, Job, Run, Setting, Summary, Which};
 use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -172,6 +173,13 @@ impl Keys {
     }
 }
 
+/// A run with its corpus, and what keeps other jobs from training it.
+struct Opened {
+    run: Run,
+    corpus: Corpus,
+    _lock: Option<File>,
+}
+
 impl Arguments {
     /// What the command line lays over the preset, in order.
     fn layers(&self) -> Result<Vec<Layer>> {
@@ -218,8 +226,8 @@ impl Arguments {
         self.cache.clone().unwrap_or_else(data::default_cache)
     }
 
-    /// A new run, or the one to resume; locked, with its corpus.
-    fn open(&self, threads: usize) -> Result<(Run, File, Corpus)> {
+    /// A new run, or the one to resume; locked.
+    fn open(&self, threads: usize) -> Result<Opened> {
         let (run, corpus) = match &self.resume {
             None => self.create(threads)?,
             Some(folder) => {
@@ -229,11 +237,18 @@ impl Arguments {
             }
         };
         match run.lock()? {
-            Some(lock) => Ok((run, lock, corpus)),
+            Some(lock) => Ok(Opened { run, corpus, _lock: Some(lock) }),
             None => {
                 Err(Error::Run { path: run.folder().into(), why: "another process is training this run".into() }.into())
             }
         }
+    }
+
+    /// The run that the first process has opened.
+    fn follow(&self, folder: &Path) -> Result<Opened> {
+        let run = if self.resume.is_some() { self.reopen(folder)? } else { Run::open(folder)? };
+        let corpus = Corpus::of_run(&run, &self.cache())?;
+        Ok(Opened { run, corpus, _lock: None })
     }
 
     fn create(&self, threads: usize) -> Result<(Run, Corpus)> {
@@ -279,23 +294,43 @@ impl Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let threads = crate::threads(arguments.threads)?;
-    let (run, _lock, corpus) = arguments.open(threads)?;
+    let job = Job::join()?;
+    let opened = together::open(
+        &job,
+        || arguments.open(threads),
+        |opened| opened.run.folder(),
+        |folder| arguments.follow(folder),
+    );
+    match opened {
+        Ok(Some(opened)) => train(arguments, &job, threads, &opened).or_else(|error| together::failed(&job, error)),
+        Ok(None) => Ok(ExitCode::FAILURE),
+        Err(error) => together::could_not_begin(&job, error),
+    }
+}
+
+fn train(arguments: &Arguments, job: &Job, threads: usize, opened: &Opened) -> Result<ExitCode> {
+    let Opened { run, corpus, .. } = opened;
     // From here on there is something to save; until now a signal may end the process as it is.
     let signals = Signals::listen().context("cannot listen to signals")?;
+    let lanes = job.group().part(run.config().batch.lanes).len();
+    let peak = peak::measure(0.05) * (threads.min(lanes) * job.group().size()) as f64;
+    let setting = Setting { threads, disk: &System, peak_flops: Some(peak), group: job.group() };
+    if !job.leads() {
+        kuramoto_train::train(run, corpus, &setting, &mut Follower(signals))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let style = match (arguments.json, std::io::stderr().is_terminal()) {
         (true, _) => Style::Json,
         (false, true) => Style::Bar,
         (false, false) => Style::Lines,
     };
-    let peak = peak::measure(0.05) * threads.min(run.config().batch.lanes) as f64;
     let mut progress = Progress::new(style, signals.clone());
-    let setting = Setting { threads, disk: &System, peak_flops: Some(peak) };
-    let outcome = kuramoto_train::train(&run, &corpus, &setting, &mut progress);
+    let outcome = kuramoto_train::train(run, corpus, &setting, &mut progress);
     progress.finish();
     let summary = outcome?;
     let told = match arguments.json {
         true => crate::print(&format!("{}\n", serde_json::to_string(&summary)?)),
-        false => crate::print(&conclusion(&run, &summary)?),
+        false => crate::print(&conclusion(run, &summary)?),
     };
     // Where training stopped because nobody reads, nobody reads this either.
     if summary.ended != Ended::Interrupted {
