@@ -2,13 +2,15 @@
 //!
 //! Each configuration is measured in a process of its own, so that peaks of resident memory do not mix. The peak is
 //! measured beside each, on every thread at once, so that a busy machine lowers both sides of a utilisation.
+//! Several numbers of threads are measured in turns, so that their ratios are of one time.
 
+use crate::scaling::{self, Costs, Point};
 use crate::table::{Table, thousands};
 use anyhow::{Context, Result, bail, ensure};
 use kuramoto_kernels::{arch, peak};
 use kuramoto_model::{
-    Alone, Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update,
-    flops,
+    Alone, Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, Network, Timings, Transformer, TransformerConfig,
+    Update, flops,
 };
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -16,13 +18,17 @@ use std::time::Instant;
 
 const SEQUENCES: usize = 64;
 const CONTEXT: usize = 256;
+/// Fewest lanes; as many as threads, if these are more.
 const LANES: usize = 8;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Threads; all cores, 8 at most, unless told
+    /// Threads; all cores unless told. Several (1,2,4) give a scaling table and what more cores would do
+    #[arg(long, value_delimiter = ',')]
+    threads: Vec<usize>,
+    /// Keep each thread on a core of its own
     #[arg(long)]
-    threads: Option<usize>,
+    pin: bool,
     /// Times each configuration is measured, in turns; the best counts
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -38,6 +44,8 @@ pub struct Arguments {
     /// Measure this configuration in this process and print it as JSON
     #[arg(long, hide = true)]
     child: Option<String>,
+    #[arg(long, hide = true, default_value_t = LANES)]
+    lanes: usize,
 }
 
 /// One measured configuration.
@@ -57,6 +65,7 @@ struct Measured {
     peak_rss_bytes: usize,
     decode_bytes_per_s: f64,
     peak_flops_per_core: f64,
+    costs: Costs,
 }
 
 impl Measured {
@@ -99,14 +108,22 @@ impl Configuration {
     }
 }
 
+/// How to measure.
+#[derive(Clone, Copy)]
+struct How {
+    threads: usize,
+    lanes: usize,
+    seconds: f64,
+    pin: bool,
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let threads = match arguments.threads {
-        Some(threads) => threads,
-        None => std::thread::available_parallelism().map_or(1, usize::from).min(LANES),
-    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(SEQUENCES);
+    let threads = if arguments.threads.is_empty() { vec![cores] } else { arguments.threads.clone() };
     let refuse = |field, value: String, allowed: String| Err(Error::Field { field, value, allowed }.into());
-    if !(1..=LANES).contains(&threads) {
-        return refuse("threads", threads.to_string(), format!("the benchmark has {LANES} lanes: from 1 to {LANES}"));
+    if let Some(threads) = threads.iter().find(|threads| !(1..=SEQUENCES).contains(*threads)) {
+        let allowed = format!("the benchmark's batch has {SEQUENCES} sequences: from 1 to {SEQUENCES}");
+        return refuse("threads", threads.to_string(), allowed);
     }
     if arguments.rounds == 0 {
         return refuse("rounds", "0".into(), "measure at least once".into());
@@ -114,8 +131,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if !(0.0..=3600.0).contains(&arguments.seconds) {
         return refuse("seconds", arguments.seconds.to_string(), "it must be from 0 to 3600".into());
     }
+    let most = threads.iter().copied().max().unwrap_or(1);
+    let lanes = arguments.lanes.max(most);
+    let how = How { threads: most, lanes, seconds: arguments.seconds, pin: arguments.pin };
     if let Some(name) = &arguments.child {
-        let measured = measure(name, threads, arguments.seconds)?;
+        let measured = measure(name, how)?;
         return crate::print(&format!("{}\n", serde_json::to_string(&measured)?));
     }
     let chosen: Vec<_> = CONFIGURATIONS.iter().filter(|c| c.name().contains(&arguments.only)).collect();
@@ -125,40 +145,80 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     if !arguments.json {
         let level = arch::level();
+        let threads = threads.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         crate::print(&format!(
-            "instructions {level:?}, threads {threads}, batch {SEQUENCES} x {CONTEXT}, {LANES} lanes\n\
+            "instructions {level:?}, threads {threads}, batch {SEQUENCES} x {CONTEXT}, {lanes} lanes\n\
              best of {} rounds; other work on this machine lowers every number\n\n",
             arguments.rounds
         ))?;
     }
-    let mut all: Vec<Measured> = Vec::new();
-    for round in 1..=arguments.rounds {
-        for (i, configuration) in chosen.iter().enumerate() {
-            crate::note(&format!("round {round} of {}: {}", arguments.rounds, configuration.name()));
-            let measured = in_child(&configuration.name(), threads, arguments.seconds)?;
-            match all.get_mut(i) {
-                Some(best) => best.keep_better(measured),
-                None => all.push(measured),
-            }
-        }
+    if threads.len() > 1 {
+        return scaling(arguments, &chosen, threads, how);
     }
+    let all = best_of(arguments.rounds, &chosen, &[how.threads], how)?.remove(0);
     let peak = all.iter().map(|m| m.peak_flops_per_core).fold(0.0, f64::max);
     if arguments.json {
         let report = serde_json::json!({
-            "peak_flops_per_core": peak, "threads": threads, "training": all, "kuramoto_over_transformer": ratios(&all)
+            "peak_flops_per_core": peak, "threads": how.threads, "training": all, "kuramoto_over_transformer": ratios(&all)
         });
         crate::print(&format!("{report}\n"))
     } else {
-        crate::print(&report_text(&all, peak, threads))
+        crate::print(&report_text(&all, peak, how.threads))
     }
 }
 
-fn in_child(name: &str, threads: usize, seconds: f64) -> Result<Measured> {
+/// Measures every configuration with every number of threads, in turns; the best counts.
+fn best_of(rounds: usize, chosen: &[&Configuration], threads: &[usize], how: How) -> Result<Vec<Vec<Measured>>> {
+    let mut all: Vec<Vec<Option<Measured>>> = threads.iter().map(|_| chosen.iter().map(|_| None).collect()).collect();
+    for round in 1..=rounds {
+        for (i, configuration) in chosen.iter().enumerate() {
+            for (&threads, all) in threads.iter().zip(&mut all) {
+                let name = configuration.name();
+                crate::note(&format!("round {round} of {rounds}: {name}, threads {threads}"));
+                let measured = in_child(&name, How { threads, ..how })?;
+                match &mut all[i] {
+                    Some(best) => best.keep_better(measured),
+                    none => *none = Some(measured),
+                }
+            }
+        }
+    }
+    Ok(all.into_iter().map(|all| all.into_iter().flatten().collect()).collect())
+}
+
+/// One thread first, then the others, and what follows for more.
+fn scaling(arguments: &Arguments, chosen: &[&Configuration], mut threads: Vec<usize>, how: How) -> Result<()> {
+    threads.push(1);
+    threads.sort_unstable();
+    threads.dedup();
+    let all = best_of(arguments.rounds, chosen, &threads, how)?;
+    if arguments.json {
+        let points: Vec<_> = threads
+            .iter()
+            .zip(&all)
+            .map(|(threads, measured)| serde_json::json!({ "threads": threads, "training": measured }))
+            .collect();
+        return crate::print(&format!("{}\n", serde_json::json!({ "lanes": how.lanes, "scaling": points })));
+    }
+    for (i, configuration) in chosen.iter().enumerate() {
+        let point = |(&threads, all): (&usize, &Vec<Measured>)| Point {
+            threads,
+            tokens_per_s: all[i].tokens_per_s,
+            costs: all[i].costs,
+        };
+        let points: Vec<Point> = threads.iter().zip(&all).map(point).collect();
+        crate::print(&scaling::report(&configuration.name(), SEQUENCES, CONTEXT, how.lanes, &points))?;
+    }
+    Ok(())
+}
+
+fn in_child(name: &str, how: How) -> Result<Measured> {
     let program = std::env::current_exe().context("cannot find this program to start it again")?;
-    let output = Command::new(program)
-        .args(["bench", "--child", name, "--threads", &threads.to_string(), "--seconds", &seconds.to_string()])
-        .output()
-        .with_context(|| format!("cannot start a process to measure {name}"))?;
+    let mut command = Command::new(program);
+    command.args(["bench", "--child", name, "--threads", &how.threads.to_string()]);
+    command.args(["--lanes", &how.lanes.to_string(), "--seconds", &how.seconds.to_string()]);
+    command.args(how.pin.then_some("--pin"));
+    let output = command.output().with_context(|| format!("cannot start a process to measure {name}"))?;
     ensure!(output.status.success(), "measuring {name} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     serde_json::from_slice(&output.stdout).with_context(|| format!("measuring {name} printed no result"))
 }
@@ -219,7 +279,7 @@ fn report_text(all: &[Measured], peak: f64, threads: usize) -> String {
     text + &format!("utilisation = FLOPs of the mathematical model per token x tokens/s / (peak x {threads} threads)\n")
 }
 
-fn measure(name: &str, threads: usize, seconds: f64) -> Result<Measured> {
+fn measure(name: &str, how: How) -> Result<Measured> {
     let Some(configuration) = CONFIGURATIONS.iter().find(|c| c.name() == name) else {
         bail!("there is no configuration {name:?}");
     };
@@ -228,12 +288,12 @@ fn measure(name: &str, threads: usize, seconds: f64) -> Result<Measured> {
         "kuramoto" => {
             let config = KuramotoConfig { width, dropout, ..Default::default() };
             let flops = flops::kuramoto(&config, CONTEXT).training;
-            measure_network(configuration, Kuramoto::new(config, CONTEXT)?, flops, threads, seconds)
+            measure_network(configuration, Kuramoto::new(config, CONTEXT)?, flops, how)
         }
         _ => {
             let config = TransformerConfig { width, dropout, ..Default::default() };
             let flops = flops::transformer(&config, CONTEXT).training;
-            measure_network(configuration, Transformer::new(config, CONTEXT)?, flops, threads, seconds)
+            measure_network(configuration, Transformer::new(config, CONTEXT)?, flops, how)
         }
     }
 }
@@ -242,17 +302,20 @@ fn measure_network<N: Network<f32>>(
     configuration: &Configuration,
     network: N,
     flops_per_token: f64,
-    threads: usize,
-    seconds: f64,
+    how: How,
 ) -> Result<Measured> {
-    let planned_bytes = Engine::planned_bytes(&network, LANES, threads, &Alone);
-    let mut engine = Engine::new(network, SEQUENCES, LANES, threads)?;
+    let How { threads, lanes, seconds, .. } = how;
+    let planned_bytes = Engine::planned_bytes(&network, lanes, threads, &Alone);
+    let mut engine = Engine::new(network, SEQUENCES, lanes, threads)?;
+    if how.pin {
+        engine.pin()?;
+    }
     engine.initialize(1);
     let vocab = engine.network().vocab();
     let text: Vec<u8> = (0..=SEQUENCES * CONTEXT).map(|i| ((i * 7919 + i / 13) % vocab) as u8).collect();
     let batch = Batch { tokens: &text[..SEQUENCES * CONTEXT], targets: &text[1..], length: CONTEXT };
     let mut times = Vec::new();
-    let mut peak = 0.0f64;
+    let (mut peak, mut timings) = (0.0f64, Timings::default());
     let pool = engine.pool();
     pool.install(|| -> Result<()> {
         let begin = Instant::now();
@@ -264,8 +327,12 @@ fn measure_network<N: Network<f32>>(
             engine.gradient(&batch, 1, step)?;
             let norm = engine.gradient_norm();
             engine.update(&Update { step, ..Update::default() }, norm);
+            let seconds = start.elapsed().as_secs_f64();
             if step > 1 {
-                times.push(start.elapsed().as_secs_f64());
+                if times.iter().all(|&other| seconds < other) {
+                    timings = engine.timings();
+                }
+                times.push(seconds);
             }
         }
         Ok(())
@@ -287,6 +354,14 @@ fn measure_network<N: Network<f32>>(
         peak_rss_bytes,
         decode_bytes_per_s: decoding_rate(engine.decoder(), &text[..CONTEXT])?,
         peak_flops_per_core: peak,
+        costs: Costs {
+            sequence: timings.lanes / SEQUENCES as f64,
+            addition: timings.sum / (lanes - 1) as f64,
+            update: timings.norm + timings.update,
+            alone: timings.prepare + timings.finish,
+            gradient_bytes: (engine.network().gradient_len() * size_of::<f32>()) as f64,
+            pieces: engine.pieces(),
+        },
     })
 }
 

@@ -17,6 +17,7 @@ mod matching;
 mod progress;
 mod pulls;
 mod runs;
+mod scaling;
 mod signals;
 mod simulate;
 mod table;

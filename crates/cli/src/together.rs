@@ -34,13 +34,17 @@ pub fn open<T>(
     }
 }
 
-/// Says why this process failed to begin, or leaves it to the one that did.
+/// What became of a process that follows: the first one's exit code tells all, and one that leaves with another makes
+/// `mpirun` end the first before it has spoken.
+pub const FOLLOWED: ExitCode = ExitCode::SUCCESS;
+
+/// Says why this process failed to begin.
 pub fn could_not_begin(job: &Job, error: anyhow::Error) -> Result<ExitCode> {
     if job.leads() {
         return Err(error);
     }
     crate::note(&format!("process {}: {error:#}", job.group().rank()));
-    Ok(ExitCode::FAILURE)
+    Ok(FOLLOWED)
 }
 
 /// After an error in training. A bad step is one for all; of any other, the rest do not know and would wait for ever.
@@ -50,7 +54,7 @@ pub fn failed(job: &Job, error: anyhow::Error) -> Result<ExitCode> {
         crate::note(&format!("process {}: {error:#}", job.group().rank()));
         job.abort(1);
     }
-    if job.leads() { Err(error) } else { Ok(ExitCode::FAILURE) }
+    if job.leads() { Err(error) } else { Ok(FOLLOWED) }
 }
 
 /// Watches a process that is not the first: it only listens to signals.

@@ -7,6 +7,7 @@ use crate::together::{self, Follower};
 use anyhow::{Context, Result};
 use clap::ArgAction;
 use kuramoto_kernels::peak;
+use kuramoto_model::Group;
 use kuramoto_train::data::{self, source::ENWIK8_ADDRESS};
 use kuramoto_train::disk::System;
 use kuramoto_train::generate::{Sampling, generate};
@@ -68,6 +69,9 @@ pub struct Arguments {
     /// Threads; all cores unless told. The numbers do not depend on it
     #[arg(long)]
     threads: Option<usize>,
+    /// Keep each thread on a core of its own
+    #[arg(long)]
+    pin: bool,
     /// New folder of this run [default: runs/CORPUS-MODEL-N]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -227,9 +231,9 @@ impl Arguments {
     }
 
     /// A new run, or the one to resume; locked.
-    fn open(&self, threads: usize) -> Result<Opened> {
+    fn open(&self, threads: usize, group: &dyn Group) -> Result<Opened> {
         let (run, corpus) = match &self.resume {
-            None => self.create(threads)?,
+            None => self.create(threads, group)?,
             Some(folder) => {
                 let run = self.reopen(folder)?;
                 let corpus = Corpus::of_run(&run, &self.cache())?;
@@ -251,7 +255,7 @@ impl Arguments {
         Ok(Opened { run, corpus, _lock: None })
     }
 
-    fn create(&self, threads: usize) -> Result<(Run, Corpus)> {
+    fn create(&self, threads: usize, group: &dyn Group) -> Result<(Run, Corpus)> {
         let mut config = Config::layered(&self.layers()?)?;
         config.ablate(&self.ablations)?;
         let mut source = config.source()?;
@@ -261,7 +265,7 @@ impl Arguments {
         }
         let corpus = Corpus::open(&source, &self.cache())?;
         config.resolve(corpus.identity())?;
-        kuramoto_train::check_memory(&config, threads)?;
+        kuramoto_train::check(&config, threads, group)?;
         let folder = match &self.out {
             Some(folder) => folder.clone(),
             None => {
@@ -297,13 +301,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let job = Job::join()?;
     let opened = together::open(
         &job,
-        || arguments.open(threads),
+        || arguments.open(threads, &*job.group()),
         |opened| opened.run.folder(),
         |folder| arguments.follow(folder),
     );
     match opened {
         Ok(Some(opened)) => train(arguments, &job, threads, &opened).or_else(|error| together::failed(&job, error)),
-        Ok(None) => Ok(ExitCode::FAILURE),
+        Ok(None) => Ok(together::FOLLOWED),
         Err(error) => together::could_not_begin(&job, error),
     }
 }
@@ -314,10 +318,10 @@ fn train(arguments: &Arguments, job: &Job, threads: usize, opened: &Opened) -> R
     let signals = Signals::listen().context("cannot listen to signals")?;
     let lanes = job.group().part(run.config().batch.lanes).len();
     let peak = peak::measure(0.05) * (threads.min(lanes) * job.group().size()) as f64;
-    let setting = Setting { threads, disk: &System, peak_flops: Some(peak), group: job.group() };
+    let setting = Setting { threads, disk: &System, peak_flops: Some(peak), pin: arguments.pin, group: job.group() };
     if !job.leads() {
         kuramoto_train::train(run, corpus, &setting, &mut Follower(signals))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(together::FOLLOWED);
     }
     let style = match (arguments.json, std::io::stderr().is_terminal()) {
         (true, _) => Style::Json,

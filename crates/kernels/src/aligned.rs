@@ -8,6 +8,9 @@ use std::ops::{Deref, DerefMut};
 #[repr(C, align(64))]
 struct Line<F>([F; LINE]);
 
+// SAFETY: it is an array of `F` and nothing else, so all of it may be zero bytes if an `F` may.
+unsafe impl<F: bytemuck::Zeroable> bytemuck::Zeroable for Line<F> {}
+
 /// Elements a line: one cache line of `f32`, two of `f64`.
 const LINE: usize = 16;
 
@@ -18,9 +21,10 @@ pub struct AlignedVec<F> {
 }
 
 impl<F: Real> AlignedVec<F> {
-    /// `len` zeros.
+    /// `len` zeros. The system gives memory where it is first touched, so nothing is touched here: it will lie near the
+    /// thread that works on it.
     pub fn zeros(len: usize) -> Self {
-        AlignedVec { lines: vec![Line([F::ZERO; LINE]); len.div_ceil(LINE)], len }
+        AlignedVec { lines: bytemuck::zeroed_vec(len.div_ceil(LINE)), len }
     }
 
     /// A copy of `values`.

@@ -105,6 +105,8 @@ pub struct Timings {
     pub exchange: f64,
     /// Finishing the gradient: on one thread.
     pub finish: f64,
+    /// The global norm.
+    pub norm: f64,
     /// AdamW.
     pub update: f64,
 }
@@ -143,11 +145,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
     pub fn in_group(network: N, sequences: usize, lanes: usize, threads: usize, group: Arc<dyn Group>) -> Result<Self> {
         crate::error::within("lanes", lanes, 1..=MAX_THREADS)?;
         crate::error::within("threads", threads, 1..=MAX_THREADS)?;
-        if group.size() > lanes {
-            let allowed =
-                format!("a process needs a lane of its own, and there are {lanes}: start fewer, or set batch.lanes");
-            return Err(Error::Field { field: "processes", value: group.size().to_string(), allowed });
-        }
+        check_lanes(lanes, &*group)?;
         let reduction = Reduction::new(group, lanes, network.gradient_len());
         let own = reduction.own().len();
         // Threads beyond the lanes would have nothing to do.
@@ -198,6 +196,27 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
     /// The processes that work here.
     pub fn group(&self) -> &Arc<dyn Group> {
         self.reduction.group()
+    }
+
+    /// Keeps each thread on a core of its own, so that what it touches first stays near it.
+    pub fn pin(&self) -> Result<()> {
+        let cores = core_affinity::get_core_ids().unwrap_or_default();
+        let threads = self.pool.current_num_threads();
+        let refuse =
+            |allowed: String| Err(Error::Field { field: "pinned threads", value: threads.to_string(), allowed });
+        if cores.len() < threads {
+            return refuse(format!("this process may use {} cores: ask for as many threads", cores.len()));
+        }
+        let pinned = self.pool.broadcast(|thread| core_affinity::set_for_current(cores[thread.index()]));
+        if pinned.contains(&false) {
+            return refuse("this system does not pin threads: leave it out".into());
+        }
+        Ok(())
+    }
+
+    /// Pieces into which sums and updates are cut: more threads than that cannot share them.
+    pub fn pieces(&self) -> usize {
+        self.partial_sums.len()
     }
 
     /// What the last step spent its time on.
@@ -299,13 +318,16 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
 
     /// The global norm of the last gradient.
     pub fn gradient_norm(&mut self) -> f64 {
+        let mut clock = Clock::start();
         let gradient = &self.gradients[0][..self.parameters.len()];
         let sums = &mut self.partial_sums;
         self.pool.install(|| {
             let chunks = gradient.par_chunks(CHUNK).zip(sums.par_iter_mut());
             chunks.for_each(|(chunk, sum)| *sum = reduce::sum_of_squares(chunk));
         });
-        self.partial_sums.iter().sum::<f64>().sqrt()
+        let norm = self.partial_sums.iter().sum::<f64>().sqrt();
+        self.timings.norm = clock.lap();
+        norm
     }
 
     /// Clips the last gradient, whose norm is `norm`, and applies AdamW.
@@ -392,6 +414,15 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
     pub fn decoder(&self) -> N::Decoder {
         self.network.decoder(&self.parameters)
     }
+}
+
+/// Every process needs a lane of its own.
+pub fn check_lanes(lanes: usize, group: &dyn Group) -> Result<()> {
+    if group.size() <= lanes {
+        return Ok(());
+    }
+    let allowed = format!("each needs a lane of its own, and there are {lanes}: start fewer, or set batch.lanes");
+    Err(Error::Field { field: "processes", value: group.size().to_string(), allowed })
 }
 
 /// Tells the seconds since it was last asked.

@@ -33,4 +33,4 @@ pub use layers::Layer;
 pub use metrics::Row;
 pub use run::{Run, Summary, Which};
 pub use state::State;
-pub use trainer::{Observer, Plan, Setting, check_memory, planned_memory, train};
+pub use trainer::{Observer, Plan, Setting, check, planned_memory, train};

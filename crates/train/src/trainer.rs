@@ -87,6 +87,8 @@ pub struct Setting<'a> {
     pub disk: &'a dyn Disk,
     /// Multiply-adds of the whole machine counted as FLOP/s, for utilisation.
     pub peak_flops: Option<f64>,
+    /// Keep each thread on a core of its own.
+    pub pin: bool,
     /// The processes that train this run together.
     pub group: Arc<dyn Group>,
 }
@@ -94,7 +96,7 @@ pub struct Setting<'a> {
 impl<'a> Setting<'a> {
     /// A single process.
     pub fn alone(threads: usize, disk: &'a dyn Disk) -> Setting<'a> {
-        Setting { threads, disk, peak_flops: None, group: Arc::new(Alone) }
+        Setting { threads, disk, peak_flops: None, pin: false, group: Arc::new(Alone) }
     }
 
     /// True for the process that reads and writes.
@@ -109,9 +111,10 @@ pub fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut d
     with_network!(run.config(), |network| Trainer::new(network, run, corpus, setting, observer)?.train())
 }
 
-/// Says so if training will not fit in memory, before a run folder is made.
-pub fn check_memory(config: &Config, threads: usize) -> Result<()> {
-    memory::check(planned_memory(config, threads)? as u64)
+/// Says so if training will not fit in memory or among the processes, before a run folder is made.
+pub fn check(config: &Config, threads: usize, group: &dyn Group) -> Result<()> {
+    kuramoto_model::engine::check_lanes(config.batch.lanes, group)?;
+    memory::check(with_network!(config, |network| planned_bytes(&network, config, threads, group)) as u64)
 }
 
 /// Bytes of memory that training will hold, besides the corpus.
@@ -165,6 +168,9 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         let planned = planned_bytes(&network, config, setting.threads, &**group);
         memory::check(planned as u64)?;
         let mut engine = Engine::in_group(network, batch.windows(), batch.lanes, setting.threads, group.clone())?;
+        if setting.pin {
+            engine.pin()?;
+        }
         let state = if setting.leads() { restore(&mut engine, run, setting.disk, observer)? } else { None };
         let state = spread(&mut engine, state, config.seed);
         let saved = state.as_ref().map(|state| state.step);
