@@ -16,4 +16,4 @@ cp tests/browser/page.mjs "$work"
 (cd "$work" && npm install --no-save --no-audit --no-fund playwright-core) >"$work/npm.log" 2>&1 || skip "playwright-core cannot be installed"
 cargo build --release --quiet
 mkdir "$work/runs"
-CHROMIUM=$(command -v chromium) node "$work/page.mjs" "$PWD/target/release/kuramoto" "$work/runs" ${SCREENSHOTS:+"$SCREENSHOTS"}
+CHROMIUM=$(command -v chromium) node "$work/page.mjs" "${CARGO_TARGET_DIR:-$PWD/target}/release/kuramoto" "$work/runs" ${SCREENSHOTS:+"$SCREENSHOTS"}

@@ -3,6 +3,7 @@
 
 import assert from "node:assert";
 import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { chromium } from "playwright-core";
 
 const [program, folder, pictures] = process.argv.slice(2);
@@ -17,6 +18,31 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
 });
+
+// Text that is too small (10 pixels) or too faint (WCAG AA: 4.5 to 1), as the page has it now.
+function unreadable() {
+  const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const light = (colour) => parts(colour).slice(0, 3).map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = getComputedStyle(node).backgroundColor;
+      if (parts(colour)[3] !== 0) return colour;
+    }
+  };
+  const found = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const text = [...node.childNodes].filter((child) => child.nodeType === 3).map((child) => child.data.trim()).join("");
+    if (!text || !node.getClientRects().length) continue;
+    const style = getComputedStyle(node);
+    const drawing = node.ownerSVGElement;
+    const size = parseFloat(style.fontSize) * (drawing ? drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width : 1);
+    const [a, b] = [light(drawing ? style.fill : style.color), light(behind(node))].sort((x, y) => y - x);
+    if (size < 10 || (a + 0.05) / (b + 0.05) < 4.5) found.push(`${text.slice(0, 30)}: ${size.toFixed(1)} pixels, ${((a + 0.05) / (b + 0.05)).toFixed(2)} to 1`);
+  }
+  return found;
+}
+
 const errors = [];
 let trainer;
 try {
@@ -37,17 +63,33 @@ try {
   assert.ok(paint < 1000, `first paint after ${paint} ms`);
   trainer = train("live", 100000);
   await page.click('[data-run="live"]');
-  const steps = async () => Number((await page.locator("tr", { has: page.locator('[data-run="live"]') }).locator("td").nth(4).textContent()).replaceAll(",", ""));
+  const cell = (i) => page.locator("tr", { has: page.locator('[data-run="live"]') }).locator("td").nth(i).textContent();
+  const steps = async () => Number((await cell(4)).replaceAll(",", ""));
   const before = await steps();
   await page.waitForTimeout(2000);
   const after = await steps();
   assert.ok(after > before, `steps went from ${before} to ${after} within two seconds`);
   await page.fill("#smoothing", "80");
   await page.check("#log-axis");
+  assert.ok(Number(await cell(6)) > 0, "the floor is known while the run trains");
+  const saved = async (kind) => {
+    const file = page.waitForEvent("download");
+    await page.click(`#charts button:text("${kind}")`);
+    return file;
+  };
+  assert.match((await saved("CSV")).suggestedFilename(), /bits\.csv/);
+  const drawn = await readFile(await (await saved("SVG")).path(), "utf8");
+  assert.ok(!/currentColor|var\(/.test(drawn), "a saved drawing has its own colours");
+  const reading = () => page.evaluate(() => document.querySelector("#charts [aria-live]").textContent);
   await page.hover("#charts svg");
-  const saved = page.waitForEvent("download");
-  await page.click('#charts button:text("CSV")');
-  assert.match((await saved).suggestedFilename(), /bits\.csv/);
+  assert.match(await reading(), /^step \d.*: live \d/);
+  await page.evaluate(() => { window.chart = document.querySelector("#charts svg"); window.chart.focus(); });
+  await page.keyboard.press("Home");
+  const [at, drawing] = [await reading(), await page.evaluate(() => window.chart.innerHTML)];
+  await page.waitForFunction((before) => window.chart.innerHTML !== before, drawing);
+  assert.ok(await page.evaluate(() => document.activeElement === window.chart && window.chart.isConnected), "focus stays while a run trains");
+  assert.match(at, /^step 1: live \d/);
+  assert.match(await reading(), /^step 1: live \d/, "what is read stays while a run trains");
   await shot("runs");
 
   console.log("inside: a text, a byte, its pulls, layers");
@@ -55,6 +97,10 @@ try {
   await page.selectOption("#inside-run", "trained");
   await page.fill("#text", 'Anna was a merry baker. "What colour is your boat?"');
   await page.waitForFunction(() => document.querySelectorAll(".strip button").length === 51);
+  await page.focus("#text");
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" It is red", { delay: 15 });
+  await page.waitForFunction(() => [...document.querySelectorAll(".strip button")].map((b) => b.textContent).join("").endsWith("boat?\"\u00a0It\u00a0is\u00a0red"));
   await page.click(".strip button:nth-child(20)");
   await page.waitForFunction(() => document.body.textContent.includes("towards"));
   const chosen = () => page.evaluate(() => [...document.querySelectorAll(".strip button")].findIndex((b) => b.ariaPressed === "true"));
@@ -75,6 +121,9 @@ try {
   await page.fill("#touch-flat", "1");
   await page.fill("#touch-turn", "1");
   await page.waitForSelector('canvas[aria-label="Phases of the touched model"]');
+  await page.waitForSelector('caption:text("touched") >> nth=1');
+  assert.ok(await page.locator(".circle .hollow .phase").count() > 0, "the circle shows both");
+  for (const key of ["bits of the next byte", "coupling A_tu", "phase (radians)"]) await page.waitForSelector(`.key:has-text("${key}")`);
   await shot("inside");
   await page.click("#touch-reset");
   await page.waitForFunction((before) => document.querySelector("#bits").textContent === before, intact);
@@ -92,16 +141,17 @@ try {
   await page.fill("#text", "Anna");
   await page.waitForFunction(() => document.querySelector("#notice").hidden);
 
-  console.log("a telephone, in the dark");
-  await page.emulateMedia({ colorScheme: "dark" });
-  await page.setViewportSize({ width: 390, height: 800 });
-  for (const tab of ["#tab-runs", "#tab-inside"]) {
+  console.log("wide and narrow, light and dark: it fits, and can be read");
+  for (const colorScheme of ["light", "dark"]) for (const width of [1280, 390]) for (const tab of ["#tab-runs", "#tab-inside"]) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 800 });
     await page.click(tab);
     await page.waitForTimeout(300);
     const wide = await page.evaluate(() => document.scrollingElement.scrollWidth);
-    assert.ok(wide <= 390, `${tab}: the page is ${wide} wide`);
+    assert.ok(wide <= width, `${tab}: the page is ${wide} wide of ${width}`);
+    assert.deepEqual(await page.evaluate(unreadable), [], `${tab} at ${width}, ${colorScheme}`);
+    await shot(`${tab.slice(5)}-${width}-${colorScheme}`);
   }
-  await shot("telephone");
   assert.deepEqual(errors, [], "nothing on the console");
   console.log(`ok: first paint after ${Math.round(paint)} ms, no errors on the console`);
 } finally {

@@ -1,8 +1,8 @@
 // What the model expects after the chosen byte.
 
-import { element, panel } from "./chart.js";
+import { element, panel } from "./dom.js";
 
-const own = panel("Next byte", "Probabilities of the byte after the chosen one; beside them those of the touched model.");
+const own = panel("Next byte", "Probabilities p of the byte after the chosen one; beside them those of the touched model.");
 let inside;
 
 export const start = (given) => { inside = given; return own.node; };

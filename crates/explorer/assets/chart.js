@@ -1,40 +1,10 @@
-// Line charts as SVG: hover shows values, and what is shown can be saved as SVG or CSV.
+// Line charts as SVG: values where one points or walks with the arrow keys; what is shown can be saved as SVG or CSV.
+//
+// A chart is made once and then brought up to date, so that focus and reading stay where they are while a run trains.
 
-const space = "http://www.w3.org/2000/svg";
-export function svg(name, attributes = {}, ...children) {
-  const node = document.createElementNS(space, name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
+import { element, save, space, svg, tell } from "./dom.js";
 
-export function element(name, attributes = {}, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (typeof value === "boolean") node.toggleAttribute(key, value);
-    else node.setAttribute(key, value);
-  }
-  node.append(...children);
-  return node;
-}
-
-// A panel: title, one sentence, content.
-export function panel(title, says, { full = false } = {}) {
-  const tools = element("span");
-  const content = element("div");
-  const node = element("section", { class: full ? "panel full" : "panel" },
-    element("header", {}, element("h2", {}, title), tools), element("p", { class: "says" }, says), content);
-  return { node, content, tools };
-}
-
-export function save(name, kind, text) {
-  const link = element("a", { download: name, href: URL.createObjectURL(new Blob([text], { type: kind })) });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-const [width, height] = [560, 260];
+const height = 260;
 const edge = { left: 52, right: 12, top: 10, bottom: 34 };
 
 function ticks(low, high, count = 5) {
@@ -44,6 +14,14 @@ function ticks(low, high, count = 5) {
   const found = [];
   for (let x = Math.ceil(low / step) * step; x <= high + step * 1e-9; x += step) found.push(x);
   return found;
+}
+
+// Marks of a logarithmic axis from and to powers of ten: 1, 2 and 5 of each, or 1 alone where those are many.
+function powers(low, high, count) {
+  const found = [];
+  for (let p = Math.floor(low); p <= high; p++) for (const m of [1, 2, 5]) found.push(m * 10 ** p);
+  const inside = found.filter((x) => Math.log10(x) >= low - 1e-9 && Math.log10(x) <= high + 1e-9);
+  return inside.length > count + 1 ? inside.filter((x) => Number.isInteger(Math.log10(x))) : inside;
 }
 
 const short = (x) => {
@@ -63,80 +41,145 @@ export function smooth(points, amount) {
   });
 }
 
-// lines: [{ name, colour, points: [[x, y]], dashed }]
-export function chart(panel, { name, x, y, lines, log = false, zero = false }) {
-  const shown = lines.map((line) => ({ ...line, points: line.points.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b) && (!log || a > 0)) }))
-    .filter((line) => line.points.length);
-  panel.content.replaceChildren();
-  panel.tools.replaceChildren();
-  if (!shown.length) {
-    panel.content.append(element("p", { class: "empty" }, "Nothing to show yet: it appears as the run writes it."));
-    return;
+export const dashed = "6 4";
+export const dotted = "1.5 3";
+
+// what: { name, x, y, lines: [{ name, colour (a class), points: [[x, y]], dash, level (the same everywhere) }], log, zero }
+export function chart(panel, what) {
+  panel.chart ??= new Chart(panel);
+  panel.chart.show(what);
+}
+
+class Chart {
+  // The x that is read; it stays when the axes move.
+  at;
+  lines = [];
+  drawing = svg("svg", { role: "img", tabindex: 0 });
+  cursor = svg("line", { class: "axis", y1: edge.top, y2: height - edge.bottom });
+  key = element("p", { class: "count key" });
+  values = element("p", { class: "count", "aria-live": "polite" });
+  figure = element("div", {}, this.drawing, this.key, this.values);
+  empty = element("p", { class: "empty" }, "Nothing to show yet: it appears as the run writes it.");
+
+  constructor(panel) {
+    const { drawing } = this;
+    this.tools = element("span", {},
+      element("button", { class: "small", onclick: () => save(`${this.what.name}.svg`, "image/svg+xml", standalone(drawing)) }, "SVG"), " ",
+      element("button", { class: "small", onclick: () => save(`${this.what.name}.csv`, "text/csv", csv(this.lines, this.what)) }, "CSV"));
+    panel.content.append(this.empty, this.figure);
+    panel.tools.append(this.tools);
+    drawing.addEventListener("pointermove", (event) => this.read(this.under(event.clientX)));
+    drawing.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const here = this.at === undefined ? this.places.length : this.places.indexOf(this.at);
+      this.read(this.places[Math.min(Math.max(here + step, 0), this.places.length - 1)]);
+    });
+    new ResizeObserver(() => this.figure.clientWidth !== this.width && this.draw()).observe(panel.content);
   }
-  const all = shown.flatMap((line) => line.points);
-  const scale = log ? Math.log10 : (a) => a;
-  const least = (of) => all.reduce((best, p) => Math.min(best, of(p)), Infinity);
-  const most = (of) => all.reduce((best, p) => Math.max(best, of(p)), -Infinity);
-  let [x0, x1] = [least((p) => scale(p[0])), most((p) => scale(p[0]))];
-  let [y0, y1] = [zero ? 0 : least((p) => p[1]), most((p) => p[1])];
-  if (x0 === x1) x1 = x0 + 1;
-  const room = (y1 - y0 || Math.abs(y1) || 1) * 0.05;
-  [y0, y1] = [zero ? 0 : y0 - room, y1 + room];
-  const px = (a) => edge.left + ((scale(a) - x0) / (x1 - x0)) * (width - edge.left - edge.right);
-  const py = (b) => height - edge.bottom - ((b - y0) / (y1 - y0)) * (height - edge.top - edge.bottom);
-  const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${y} against ${x}` });
-  for (const b of ticks(y0, y1)) {
-    drawing.append(svg("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: py(b), y2: py(b) }),
-      svg("text", { x: edge.left - 5, y: py(b) + 4, "text-anchor": "end" }, short(b)));
+
+  show(what) {
+    const can = ([a, b]) => Number.isFinite(a) && Number.isFinite(b) && (!what.log || a > 0);
+    this.what = what;
+    this.lines = what.lines.map((line) => ({ ...line, points: line.points.filter(can) })).filter((line) => line.points.length);
+    this.empty.hidden = this.lines.length > 0;
+    this.figure.hidden = this.tools.hidden = !this.lines.length;
+    this.drawing.setAttribute("aria-label", `${what.y} against ${what.x}; the arrow keys read values`);
+    this.draw();
   }
-  const marks = log ? ticks(x0, x1).map((a) => 10 ** a) : ticks(x0, x1);
-  for (const a of marks) drawing.append(svg("text", { x: px(a), y: height - edge.bottom + 15, "text-anchor": "middle" }, short(a)));
-  drawing.append(svg("path", { class: "axis", d: `M${edge.left} ${edge.top}V${height - edge.bottom}H${width - edge.right}` }),
-    svg("text", { x: (width + edge.left) / 2, y: height - 4, "text-anchor": "middle" }, x),
-    svg("text", { transform: `translate(12 ${height / 2}) rotate(-90)`, "text-anchor": "middle" }, y));
-  for (const line of shown) {
-    const d = line.points.map(([a, b], i) => `${i ? "L" : "M"}${px(a).toFixed(1)} ${py(b).toFixed(1)}`).join("");
-    drawing.append(svg("path", { d, fill: "none", stroke: line.colour, "stroke-width": 1.6, "stroke-dasharray": line.dashed ? "6 4" : "" }));
-    if (line.points.length === 1) drawing.append(svg("circle", { cx: px(line.points[0][0]), cy: py(line.points[0][1]), r: 3, fill: line.colour }));
+
+  draw() {
+    const { drawing, lines } = this;
+    // Drawn as wide as its place is, so that text has the same size everywhere; a place that is hidden has no width yet.
+    this.width = this.figure.clientWidth;
+    if (!lines.length || !this.width) return;
+    const { width } = this;
+    const { x, y, log, zero } = this.what;
+    this.scale = log ? Math.log10 : (a) => a;
+    const all = lines.flatMap((line) => line.points);
+    const least = (of) => all.reduce((best, p) => Math.min(best, of(p)), Infinity);
+    const most = (of) => all.reduce((best, p) => Math.max(best, of(p)), -Infinity);
+    let [x0, x1] = [least((p) => this.scale(p[0])), most((p) => this.scale(p[0]))];
+    let [y0, y1] = [zero ? 0 : least((p) => p[1]), most((p) => p[1])];
+    if (x0 === x1) x1 = x0 + 1;
+    const room = (y1 - y0 || Math.abs(y1) || 1) * 0.05;
+    [y0, y1] = [zero ? 0 : y0 - room, y1 + room];
+    this.span = [x0, x1];
+    this.places = [...new Set(all.map((p) => p[0]))].sort((a, b) => a - b);
+    const px = (a) => this.px(a);
+    const py = (b) => height - edge.bottom - ((b - y0) / (y1 - y0)) * (height - edge.top - edge.bottom);
+    const nodes = [];
+    for (const b of ticks(y0, y1)) {
+      nodes.push(svg("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: py(b), y2: py(b) }),
+        svg("text", { x: edge.left - 5, y: py(b) + 4, "text-anchor": "end" }, short(b)));
+    }
+    const marks = (log ? powers : ticks)(x0, x1, Math.min(width / 80, 5));
+    for (const a of marks) nodes.push(svg("text", { x: px(a), y: height - edge.bottom + 15, "text-anchor": "middle" }, short(a)));
+    nodes.push(svg("path", { class: "axis", d: `M${edge.left} ${edge.top}V${height - edge.bottom}H${width - edge.right}` }),
+      svg("text", { x: (width + edge.left) / 2, y: height - 4, "text-anchor": "middle" }, x),
+      svg("text", { transform: `translate(12 ${height / 2}) rotate(-90)`, "text-anchor": "middle" }, y));
+    for (const line of lines) {
+      const d = line.points.map(([a, b], i) => `${i ? "L" : "M"}${px(a).toFixed(1)} ${py(b).toFixed(1)}`).join("");
+      nodes.push(svg("path", { class: line.colour, d, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": line.dash ?? "" }));
+      if (line.points.length === 1) nodes.push(svg("circle", { class: line.colour, cx: px(line.points[0][0]), cy: py(line.points[0][1]), r: 3, fill: "currentColor" }));
+    }
+    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    drawing.replaceChildren(...nodes, this.cursor);
+    this.key.replaceChildren(...lines.map((line) => element("span", {},
+      svg("svg", { viewBox: "0 0 22 10", class: `sample ${line.colour}` },
+        svg("path", { d: "M0 5H22", stroke: "currentColor", "stroke-width": 2.5, "stroke-dasharray": line.dash ?? "" })), line.name)));
+    this.read(this.at);
   }
-  const cursor = svg("line", { class: "axis", y1: edge.top, y2: height - edge.bottom, visibility: "hidden" });
-  drawing.append(cursor);
-  const values = element("p", { class: "count", "aria-live": "off" }, "Point at the chart for values.");
-  drawing.addEventListener("pointermove", (event) => {
-    const box = drawing.getBoundingClientRect();
-    const at = x0 + (((event.clientX - box.left) / box.width) * width - edge.left) / (width - edge.left - edge.right) * (x1 - x0);
-    const nearest = (points) => points.reduce((best, p) => (Math.abs(scale(p[0]) - at) < Math.abs(scale(best[0]) - at) ? p : best));
-    const here = shown.map((line) => [line, nearest(line.points)]);
-    cursor.setAttribute("visibility", "visible");
-    cursor.setAttribute("x1", px(here[0][1][0]));
-    cursor.setAttribute("x2", px(here[0][1][0]));
-    values.textContent = here.map(([line, [a, b]]) => `${line.name} ${short(a)}: ${b.toPrecision(4)}`).join("   ");
-  });
-  const key = element("p", { class: "count" });
-  for (const line of shown) {
-    const swatch = svg("svg", { viewBox: "0 0 10 10", width: 10, height: 10, class: "swatch" },
-      svg("rect", { width: 10, height: 10, fill: line.colour, opacity: line.dashed ? 0.45 : 1 }));
-    key.append(swatch, `${line.name}  `);
+
+  px(a) {
+    const [x0, x1] = this.span;
+    return edge.left + ((this.scale(a) - x0) / (x1 - x0)) * (this.width - edge.left - edge.right);
   }
-  panel.content.append(drawing, key, values);
-  panel.tools.append(
-    element("button", { class: "small", onclick: () => save(`${name}.svg`, "image/svg+xml", standalone(drawing)) }, "SVG"), " ",
-    element("button", { class: "small", onclick: () => save(`${name}.csv`, "text/csv", csv(shown, x, y)) }, "CSV"));
+
+  // The x nearest to a place on the screen.
+  under(screen) {
+    const place = screen - this.drawing.getBoundingClientRect().left;
+    return this.places.reduce((best, a) => (Math.abs(this.px(a) - place) < Math.abs(this.px(best) - place) ? a : best));
+  }
+
+  nearest(points, at) {
+    return points.reduce((best, p) => (Math.abs(this.scale(p[0]) - this.scale(at)) < Math.abs(this.scale(best[0]) - this.scale(at)) ? p : best));
+  }
+
+  read(at) {
+    this.at = at;
+    const [x0, x1] = this.span;
+    const seen = at !== undefined && this.scale(at) >= x0 && this.scale(at) <= x1;
+    this.cursor.setAttribute("visibility", seen ? "visible" : "hidden");
+    if (!seen) {
+      tell(this.values, "Point at the chart for values, or walk along it with the arrow keys.");
+      return;
+    }
+    for (const end of ["x1", "x2"]) this.cursor.setAttribute(end, this.px(at));
+    const here = this.lines.map((line) => [line, this.nearest(line.points, at)]);
+    const value = ([line, [a, b]]) => `${line.name} ${b.toPrecision(4)}${a === at || line.level ? "" : ` (at ${short(a)})`}`;
+    tell(this.values, `${this.what.x} ${short(at)}: ${here.map(value).join(" · ")}`);
+  }
 }
 
 // The page's style does not travel with the file.
 function standalone(drawing) {
   const copy = drawing.cloneNode(true);
-  copy.setAttribute("xmlns", space);
-  copy.setAttribute("width", width);
-  copy.setAttribute("height", height);
-  for (const text of copy.querySelectorAll("text")) text.setAttribute("font-family", "sans-serif"), text.setAttribute("font-size", 11);
-  for (const node of copy.querySelectorAll(".axis")) node.setAttribute("stroke", "#555"), node.setAttribute("fill", "none");
-  for (const node of copy.querySelectorAll(".grid")) node.setAttribute("stroke", "#ccc");
+  const [, , width] = drawing.getAttribute("viewBox").split(" ");
+  for (const [name, value] of Object.entries({ xmlns: space, width, height })) copy.setAttribute(name, value);
+  copy.lastChild.remove();
+  const here = drawing.querySelectorAll("*");
+  copy.querySelectorAll("*").forEach((node, i) => {
+    const style = getComputedStyle(here[i]);
+    for (const name of ["stroke", "fill", "stroke-width"]) node.setAttribute(name, style.getPropertyValue(name));
+    if (node.localName === "text") node.setAttribute("font-family", "sans-serif"), node.setAttribute("font-size", 11);
+  });
+  copy.prepend(svg("rect", { width: "100%", height: "100%", fill: getComputedStyle(drawing.closest(".panel")).backgroundColor }));
   return copy.outerHTML;
 }
 
-function csv(lines, x, y) {
+function csv(lines, { x, y }) {
   const quote = (text) => `"${String(text).replaceAll('"', '""')}"`;
   const rows = lines.flatMap((line) => line.points.map(([a, b]) => `${quote(line.name)},${a},${b}`));
   return [`series,${quote(x)},${quote(y)}`, ...rows].join("\n") + "\n";

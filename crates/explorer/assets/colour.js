@@ -1,25 +1,30 @@
 // Colours that stay apart for every kind of colour vision.
 
-export const series = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#767676"];
+// Classes of the style sheet, which has such colours for light and for dark.
+export const series = ["s0", "s1", "s2", "s3", "s4", "s5", "s6"];
 
 const mix = (a, b, x) => a.map((part, i) => Math.round(part + (b[i] - part) * x));
+// Looked up and not computed: a picture has tens of thousands of cells.
+const steps = 256;
+const between = (stops) => Array.from({ length: steps }, (_, i) => {
+  const at = (i / (steps - 1)) * (stops.length - 1);
+  const first = Math.min(Math.floor(at), stops.length - 2);
+  return mix(stops[first], stops[first + 1], at - first);
+});
 
 // Angles: light at 0, blue at a quarter turn, dark at half, rust at three quarters; lightness alone tells opposites apart.
-const wheel = [[232, 224, 232], [74, 120, 186], [43, 20, 54], [176, 84, 58]];
+const wheel = between([[232, 224, 232], [74, 120, 186], [43, 20, 54], [176, 84, 58], [232, 224, 232]]);
 export function ofAngle(angle) {
-  const turn = (((angle / (2 * Math.PI)) % 1) + 1) % 1;
-  const at = turn * 4;
-  const i = Math.floor(at) % 4;
-  return mix(wheel[i], wheel[(i + 1) % 4], at - Math.floor(at));
+  const turn = angle / (2 * Math.PI);
+  return wheel[Math.round((turn - Math.floor(turn)) * (steps - 1))] ?? later;
 }
 
 // Shares from 0 to 1, dark to light (after viridis).
-const ramp = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
-export function ofShare(share) {
-  const at = Math.min(Math.max(share, 0), 1) * 4;
-  const i = Math.min(Math.floor(at), 3);
-  return mix(ramp[i], ramp[i + 1], at - i);
-}
+const ramp = between([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]]);
+export const ofShare = (share) => ramp[Math.round(Math.min(Math.max(share, 0), 1) * (steps - 1))] ?? later;
+
+// Where there is nothing, or no number.
+export const later = [128, 128, 128];
 
 export const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
 
@@ -31,7 +36,10 @@ export function paint(canvas, rows, columns, colour) {
   const image = context.createImageData(columns, rows);
   for (let i = 0; i < rows * columns; i++) {
     const [r, g, b] = colour(Math.floor(i / columns), i % columns);
-    image.data.set([r, g, b, 255], 4 * i);
+    image.data[4 * i] = r;
+    image.data[4 * i + 1] = g;
+    image.data[4 * i + 2] = b;
+    image.data[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
 }

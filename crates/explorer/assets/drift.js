@@ -1,7 +1,8 @@
 // Drift spectra at the chosen checkpoint: move the checkpoint slider to see them develop.
 
-import { chart, panel } from "./chart.js";
+import { chart } from "./chart.js";
 import { series } from "./colour.js";
+import { panel } from "./dom.js";
 
 const own = panel("Drift spectra", "Rates |omega_j| of each layer in order of size, at the chosen checkpoint (logarithm to base 10). Low rates couple far, high rates near. Move the checkpoint to watch them develop.");
 let inside;

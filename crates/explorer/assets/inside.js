@@ -1,11 +1,11 @@
 // Inside a run: a text runs through the real model on the server, and every panel shows a part of what it left.
 
 import { arrays } from "./api.js";
-import { element } from "./chart.js";
 import * as carpet from "./carpet.js";
 import * as chances from "./chances.js";
 import * as circle from "./circle.js";
 import * as coupling from "./coupling.js";
+import { element } from "./dom.js";
 import * as drift from "./drift.js";
 import * as order from "./order.js";
 import * as pulls from "./pulls.js";
@@ -21,8 +21,8 @@ const parts = [text, order, carpet, coupling, circle, pulls, chances, touch, wri
 export const state = { run: "", checkpoint: "best", text: "", token: Infinity, layer: 0, found: null, interventions: [], changes: [] };
 let runs = [];
 let say = () => {};
-let waiting;
-let asked;
+let asking = false;
+let changed = false;
 let playing;
 let chosen;
 
@@ -83,36 +83,37 @@ function pick() {
 export const asQuestion = () => ({ run: state.run, text: state.text, checkpoint: state.checkpoint,
   interventions: state.interventions, changes: state.changes });
 
-// Asks a moment after the last change, and forgets answers that come too late.
-function ask() {
-  clearTimeout(waiting);
-  waiting = setTimeout(async () => {
-    if (!state.run) return;
-    asked?.abort();
-    if (!state.text) {
-      state.found = null;
-      draw();
-      return;
-    }
-    const own = new AbortController();
-    asked = own;
-    const question = asQuestion();
-    try {
-      const found = await arrays("api/look", question, own.signal);
-      if (own.signal.aborted) return;
-      state.found = { ...found, bytes: new TextEncoder().encode(question.text) };
-      state.token = Math.min(state.token, found.n - 1);
-      layers.max = found.layers;
-      toLayer(Math.min(state.layer, found.layers));
-      say("");
-    } catch (error) {
-      if (own.signal.aborted) return;
-      // What is on the page must not pass for the answer to this.
-      state.found = null;
-      draw();
-      say(error.message);
-    }
-  }, 150);
+// One question at a time, about what is on the page when it is asked: who types faster than the model answers sees the
+// newest text next, and what came between is never asked.
+async function ask() {
+  changed = true;
+  if (asking) return;
+  asking = true;
+  while (changed) {
+    changed = false;
+    await look();
+  }
+  asking = false;
+}
+
+async function look() {
+  const question = asQuestion();
+  let found = null;
+  let trouble = "";
+  try {
+    if (question.run && question.text) found = await arrays("api/look", question);
+  } catch (error) {
+    trouble = error.message;
+  }
+  // A text that cannot be read any more, or not yet, says nothing about the one that is there now.
+  if (!found && changed) return;
+  say(trouble);
+  // What is on the page must not pass for the answer to a question that has none.
+  state.found = found && { ...found, bytes: new TextEncoder().encode(question.text) };
+  if (!found) return draw();
+  state.token = Math.min(state.token, found.n - 1);
+  layers.max = found.layers;
+  toLayer(Math.min(state.layer, found.layers));
 }
 
 function toLayer(to) {

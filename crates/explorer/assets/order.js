@@ -1,7 +1,8 @@
 // Order along the text.
 
-import { chart, panel } from "./chart.js";
+import { chart, dashed } from "./chart.js";
 import { series } from "./colour.js";
+import { panel } from "./dom.js";
 import { coupled } from "./inside.js";
 
 const own = panel("Order along the text", "Local order R_t: coherence of the phases a byte attends to. Dashed: global order of all bytes. 1 is full agreement.");
@@ -18,7 +19,7 @@ export function draw() {
     const local = Array.from({ length: found.n }, (_, t) => [t, found[`${prefix}local`][at * found.n + t]]);
     const global = found[`${prefix}global`][layer];
     lines.push({ name: `local R_t${name}`, colour: series[place], points: local },
-      { name: `global R${name}`, colour: series[place], dashed: true, points: [[0, global], [Math.max(found.n - 1, 1), global]] });
+      { name: `global R${name}`, colour: series[place], dash: dashed, level: true, points: [[0, global], [Math.max(found.n - 1, 1), global]] });
   }
   chart(own, { name: "order", x: "byte", y: "order R", lines, zero: true });
 }

@@ -1,8 +1,8 @@
 // Touching the model: interventions, whose effect every panel shows beside the model as it is.
 
-import { element, panel } from "./chart.js";
+import { element, panel } from "./dom.js";
 
-const own = panel("Touch", "Change the model while it runs: tau scales all scores; coupling of a layer can be made uniform; oscillators held at one phase; the chosen byte turned. Text, order, carpet, coupling and next byte then show both models (left or blue: as it is).");
+const own = panel("Touch", "Change the model while it runs: tau scales all scores; coupling of a layer can be made uniform; oscillators held at one phase; the chosen byte turned. Every panel then shows both models.");
 let inside;
 
 const slider = (id, low, high, value, step) => element("input", { type: "range", id, min: low, max: high, step, value });

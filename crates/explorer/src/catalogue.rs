@@ -1,14 +1,14 @@
 //! The runs under a folder, and their rows.
 //!
 //! A run is known by its path below the folder, and only paths that the folder itself lists are ever opened: what a
-//! request names is looked up, never joined.
+//! request names is looked up, never joined. A run that holds a link out of the folder is not one of them.
 
 use kuramoto_train::listing::{Listed, under};
 use kuramoto_train::{Row, Run, checkpoint, metrics};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// How deep runs are looked for: a plan keeps its own two folders down.
@@ -92,12 +92,17 @@ impl Catalogue {
             checkpoints.sort_unstable();
             Some(Entry { id, listed: Listed::look(&path).ok()?, checkpoints })
         };
-        self.paths().into_iter().filter_map(entry).collect()
+        self.paths().into_iter().filter(|(_, path)| self.holds(path)).filter_map(entry).collect()
     }
 
     /// The folder of a run.
     pub fn find(&self, id: &str) -> Option<PathBuf> {
-        self.paths().remove(id)
+        self.paths().remove(id).filter(|path| self.holds(path))
+    }
+
+    /// True if nothing in a run leads out of the folder.
+    fn holds(&self, run: &Path) -> bool {
+        fs::canonicalize(&self.folder).is_ok_and(|folder| stays(run, &folder))
     }
 
     /// Opens a run.
@@ -109,6 +114,23 @@ impl Catalogue {
     pub fn rows(&self, id: &str, read: u64) -> Option<Rows> {
         let path = self.find(id)?.join("metrics.jsonl");
         Some(rows(&path, read).unwrap_or(Rows { read, ..Rows::default() }))
+    }
+}
+
+/// True if every link below `path` leads to a file in `folder`, which is canonical. A link to a folder is refused
+/// wherever it leads, because what it holds was not looked at.
+fn stays(path: &Path, folder: &Path) -> bool {
+    let stays_at = |entry: fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => stays(&entry.path(), folder),
+        Ok(kind) if kind.is_symlink() => {
+            fs::canonicalize(entry.path()).is_ok_and(|to| to.starts_with(folder) && to.is_file())
+        }
+        kind => kind.is_ok(),
+    };
+    match fs::read_dir(path) {
+        Ok(entries) => entries.flatten().all(stays_at),
+        // Folders come and go while a run trains.
+        Err(error) => error.kind() == ErrorKind::NotFound,
     }
 }
 
@@ -147,7 +169,6 @@ fn mean(rows: &[Row]) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     fn line(step: u64) -> String {
         Row { step, train_bits_per_byte: step as f64, ..Row::default() }.to_line()

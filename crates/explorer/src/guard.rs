@@ -1,7 +1,11 @@
-//! Who is let in: requests to this very address, from this very page, with the link's token.
+//! Who is let in: requests to this very server, from this very page, with the link's token.
 //!
-//! A page elsewhere can make a browser send requests here. It cannot read a name that is not ours (Host, against DNS
+//! A page elsewhere can make a browser send requests here. It cannot do so under a name that is ours (Host, against DNS
 //! rebinding), cannot hide where it comes from (Origin, Sec-Fetch-Site), and does not know the token.
+//!
+//! A stranger's name can be made to lead to this machine; an address cannot, nor can a name that no public domain has:
+//! one without a dot, or under `.local`. Those are ours if the server listens to other machines; if it does not, only
+//! the local addresses and `localhost` are.
 
 use crate::error::Refusal;
 use axum::extract::{Request, State};
@@ -9,28 +13,41 @@ use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 pub(crate) struct Guard {
-    /// Names this server answers to, with the port.
-    hosts: Vec<String>,
+    address: SocketAddr,
     token: String,
 }
 
 impl Guard {
     pub fn new(address: SocketAddr, token: String) -> Guard {
-        let port = address.port();
-        let mut hosts = vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
-        hosts.push(address.to_string());
-        Guard { hosts, token }
+        Guard { address, token }
+    }
+
+    /// True if a `Host` is a name of this server.
+    fn answers_to(&self, host: &str) -> bool {
+        // Browsers leave out the port that is usual; the colons of a bare [::1] lead to none.
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => (name, port),
+            _ => (host, "80"),
+        };
+        let open = !self.address.ip().is_loopback();
+        let known = match name.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(address) => open || address.is_loopback(),
+            Err(_) => name == "localhost" || (open && (!name.contains('.') || name.ends_with(".local"))),
+        };
+        known && port == self.address.port().to_string()
     }
 
     fn check(&self, request: &Request) -> Result<(), Refusal> {
         let refuse = |why: &str| Err(Refusal::new(StatusCode::FORBIDDEN, why));
         let headers = request.headers();
-        let Some(host) = text(headers, header::HOST).filter(|host| self.hosts.iter().any(|known| known == host)) else {
-            return refuse("this server does not answer to that name: use the link it printed");
+        let Some(host) = text(headers, header::HOST).filter(|host| self.answers_to(host)) else {
+            return refuse(
+                "this server does not answer to that name: use the link it printed, or the machine's address",
+            );
         };
         if text(headers, header::ORIGIN).is_some_and(|origin| origin != format!("http://{host}")) {
             return refuse("requests from other pages are not answered");
@@ -77,4 +94,45 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers(address: &str, host: &str) -> bool {
+        Guard::new(address.parse().unwrap(), String::new()).answers_to(host)
+    }
+
+    #[test]
+    fn a_local_server_answers_to_local_names() {
+        for host in ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"] {
+            assert!(answers("127.0.0.1:8000", host), "{host}");
+        }
+        for host in
+            ["", ":8000", "evil.example:8000", "gpu1:8000", "10.0.0.1:8000", "127.0.0.1", "127.0.0.1:80", "[::1]"]
+        {
+            assert!(!answers("127.0.0.1:8000", host), "{host}");
+        }
+    }
+
+    #[test]
+    fn port_80_goes_without_saying() {
+        for host in ["127.0.0.1", "localhost", "[::1]", "127.0.0.1:80"] {
+            assert!(answers("127.0.0.1:80", host), "{host}");
+        }
+    }
+
+    #[test]
+    fn an_open_server_answers_to_whatever_cannot_be_rebound() {
+        for address in ["0.0.0.0:8000", "[::]:8000", "10.0.0.1:8000"] {
+            for host in ["10.0.0.1:8000", "[fe80::1]:8000", "localhost:8000", "gpu1:8000", "gpu1.local:8000"] {
+                assert!(answers(address, host), "{address} {host}");
+            }
+            for host in ["evil.example:8000", "evil.local.example:8000", "10.0.0.1:9000", "10.0.0.1.evil.example:8000"]
+            {
+                assert!(!answers(address, host), "{address} {host}");
+            }
+        }
+    }
 }

@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// How often files are looked at; a row is on the page well within two seconds.
 const INTERVAL: Duration = Duration::from_millis(700);
 
 struct Watch {
     catalogue: Arc<Catalogue>,
+    reads: Arc<Semaphore>,
     /// Bytes that were read of each run.
     read: BTreeMap<String, u64>,
     /// The list as it was last told.
@@ -25,17 +27,20 @@ struct Watch {
 /// the page has already).
 pub(crate) fn live(
     catalogue: Arc<Catalogue>,
+    reads: Arc<Semaphore>,
     watched: BTreeMap<String, u64>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let watch = Watch { catalogue, read: watched, told: String::new(), first: true };
+    let watch = Watch { catalogue, reads, read: watched, told: String::new(), first: true };
     let events = stream::unfold(watch, |mut watch| async move {
         loop {
             if !watch.first {
                 tokio::time::sleep(INTERVAL).await;
             }
             watch.first = false;
+            let turn = watch.reads.clone().acquire_owned().await.ok()?;
             // Files are read where waiting for a disk holds up nobody.
             let (next, event) = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
                 let event = watch.look();
                 (watch, event)
             })

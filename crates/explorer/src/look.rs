@@ -114,6 +114,18 @@ impl Question {
         !self.interventions.is_empty() || !self.changes.is_empty()
     }
 
+    /// The same of the model as it is.
+    fn untouched(&self) -> Question {
+        Question { interventions: vec![], changes: vec![], ..self.clone() }
+    }
+
+    /// The first tokens are gone: what is done to others stays with them.
+    fn forget(&mut self, gone: usize) {
+        for tokens in self.interventions.iter_mut().filter_map(|change| change.tokens.as_mut()) {
+            *tokens = tokens.iter().filter_map(|token| token.checked_sub(gone)).collect();
+        }
+    }
+
     /// Runs the model as the question wants it. Parameters that were changed are put back, whatever happens.
     fn run(&self, probe: &mut Probe<f32>, tokens: &[u8], trace: &mut Trace<f32>) -> Answer<Vec<f32>> {
         let before = (!self.changes.is_empty()).then(|| probe.parameters().to_vec());
@@ -135,8 +147,7 @@ pub(crate) fn look(models: &Models, run: &Run, question: &Question) -> Answer<Ve
         question.check(probe)?;
         let mut message = Message::default();
         let mut trace = Trace::of(probe.network());
-        let plain = Question { interventions: vec![], changes: vec![], ..question.clone() };
-        let logits = plain.run(probe, &tokens, &mut trace)?;
+        let logits = question.untouched().run(probe, &tokens, &mut trace)?;
         add(&mut message, "", &trace, &logits, &tokens, run);
         let radii = radii(probe);
         let config = probe.network().config();
@@ -226,7 +237,7 @@ pub(crate) struct PullQuestion {
     locking: f64,
 }
 
-/// The pulls on a token in every layer, and the coalition it is in.
+/// The pulls on a token in every layer, and the coalition it is in; if the model is touched, of both.
 pub(crate) fn pulls(models: &Models, run: &Run, asked: &PullQuestion) -> Answer<Value> {
     let tokens = asked.question.tokens(run)?;
     if asked.token >= tokens.len() {
@@ -236,15 +247,22 @@ pub(crate) fn pulls(models: &Models, run: &Run, asked: &PullQuestion) -> Answer<
         asked.question.check(probe)?;
         Pulls::check(probe.network())?;
         let mut trace = Trace::of(probe.network());
-        asked.question.run(probe, &tokens, &mut trace)?;
         let radii = radii(probe);
-        let layers = (0..trace.layers()).map(|layer| {
-            let pulls = Pulls::on(&trace, layer, asked.token, radii[layer].0);
-            pulls.strongest(&trace, layer)
-        });
-        let groups = coalitions(&trace, asked.locking);
-        let own = groups.iter().map(|groups| groups.iter().find(|group| group.tokens.contains(&asked.token)));
-        Ok(json!({ "layers": layers.collect::<Vec<_>>(), "coalition": own.collect::<Vec<_>>() }))
+        let mut of = |question: &Question| -> Answer<Value> {
+            question.run(probe, &tokens, &mut trace)?;
+            let layers = (0..trace.layers()).map(|layer| {
+                let pulls = Pulls::on(&trace, layer, asked.token, radii[layer].0);
+                pulls.strongest(&trace, layer)
+            });
+            let groups = coalitions(&trace, asked.locking);
+            let own = groups.iter().map(|groups| groups.iter().find(|group| group.tokens.contains(&asked.token)));
+            Ok(json!({ "layers": layers.collect::<Vec<_>>(), "coalition": own.collect::<Vec<_>>() }))
+        };
+        let mut answer = of(&asked.question.untouched())?;
+        if asked.question.is_touched() {
+            answer["touched"] = of(&asked.question)?;
+        }
+        Ok(answer)
     })
 }
 
@@ -273,7 +291,8 @@ impl WriteQuestion {
 
     /// Writes on from a text, handing each byte with its phases (L + 1 x k) to `write`, until `write` says false.
     pub fn write_on(&self, models: &Models, run: &Run, write: &mut dyn FnMut(u8, Vec<f32>) -> bool) -> Answer<()> {
-        let mut history = self.question.tokens(run)?;
+        let mut question = self.question.clone();
+        let mut history = question.tokens(run)?;
         let mut drawer = Drawer::new(&self.sampling)?;
         let context = run.config().batch.context.min(MOST_TEXT);
         models.with(run, &self.question.checkpoint, |probe, _| {
@@ -282,8 +301,9 @@ impl WriteQuestion {
                 // A full context goes on with its second half, as `kuramoto generate` does.
                 if history.len() >= context {
                     history.drain(..context / 2);
+                    question.forget(context / 2);
                 }
-                let logits = self.question.run(probe, &history, &mut trace)?;
+                let logits = question.run(probe, &history, &mut trace)?;
                 let (n, k) = (trace.n, trace.k);
                 let phases: Vec<f32> = trace.states.iter().flat_map(|state| state[(n - 1) * k..].to_vec()).collect();
                 let token = drawer.draw(&logits[(n - 1) * logits.len() / n..]);

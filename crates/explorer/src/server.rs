@@ -33,7 +33,7 @@ pub struct Options {
     pub address: IpAddr,
     /// 0 for any that is free.
     pub port: u16,
-    /// Model runs at a time.
+    /// Model runs at a time, and as many readings of files.
     pub at_a_time: usize,
 }
 
@@ -45,7 +45,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Shared {
     catalogue: Arc<Catalogue>,
     models: Models,
+    /// For whoever runs a model.
     turns: Arc<Semaphore>,
+    /// For whoever only reads files: a long generation must not hold up the curves.
+    reads: Arc<Semaphore>,
 }
 
 /// A server that listens.
@@ -63,10 +66,12 @@ impl Server {
         let token = token()?;
         // Behind the #, so that it is never sent, logged or passed on.
         let link = format!("http://{}/#token={token}", shown(address));
+        let at_a_time = || Arc::new(Semaphore::new(options.at_a_time.max(1)));
         let shared = Arc::new(Shared {
             catalogue: Arc::new(Catalogue::new(&options.folder)),
             models: Models::default(),
-            turns: Arc::new(Semaphore::new(options.at_a_time.max(1))),
+            turns: at_a_time(),
+            reads: at_a_time(),
         });
         Ok(Server { listener, router: router(shared, Guard::new(address, token)), link })
     }
@@ -132,12 +137,14 @@ struct Named {
 }
 
 async fn runs(State(shared): State<Arc<Shared>>) -> Answer<Response> {
-    let list = blocking(move || Ok(shared.catalogue.list())).await?;
+    let turn = turn(&shared.reads).await?;
+    let list = blocking(turn, move || Ok(shared.catalogue.list())).await?;
     Ok(Json(list).into_response())
 }
 
 async fn rows(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> Answer<Response> {
-    let found = blocking(move || {
+    let turn = turn(&shared.reads).await?;
+    let found = blocking(turn, move || {
         shared.catalogue.rows(&named.run, named.read).ok_or_else(|| Refusal::unknown("run of that name"))
     })
     .await?;
@@ -157,7 +164,7 @@ async fn watch(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Respons
     if watched.len() > WATCHED {
         return Err(Refusal::bad(format!("{} runs are to be watched: at most {WATCHED} are", watched.len())));
     }
-    Ok(live(shared.catalogue.clone(), watched).into_response())
+    Ok(live(shared.catalogue.clone(), shared.reads.clone(), watched).into_response())
 }
 
 impl Shared {
@@ -170,24 +177,27 @@ impl Shared {
         shared: Arc<Shared>,
         answer: impl FnOnce(&Shared) -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
-        let turn = shared.turn().await?;
-        blocking(move || {
-            let answer = answer(&shared);
-            drop(turn);
-            answer
-        })
-        .await
-    }
-
-    async fn turn(&self) -> Answer<OwnedSemaphorePermit> {
-        let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many questions at a time: try again");
-        let turn = tokio::time::timeout(PATIENCE, self.turns.clone().acquire_owned()).await;
-        turn.map_err(|_| busy())?.map_err(|_| busy())
+        let turn = turn(&shared.turns).await?;
+        blocking(turn, move || answer(&shared)).await
     }
 }
 
-/// Work that computes or reads files, on a thread of its own.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
+async fn turn(turns: &Arc<Semaphore>) -> Answer<OwnedSemaphorePermit> {
+    let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many questions at a time: try again");
+    let turn = tokio::time::timeout(PATIENCE, turns.clone().acquire_owned()).await;
+    turn.map_err(|_| busy())?.map_err(|_| busy())
+}
+
+/// Work that computes or reads files, on a thread of its own. Its turn ends when the work does, even if nobody waits for
+/// the answer any more.
+async fn blocking<T: Send + 'static>(
+    turn: OwnedSemaphorePermit,
+    work: impl FnOnce() -> Answer<T> + Send + 'static,
+) -> Answer<T> {
+    let work = move || {
+        let _turn = turn;
+        work()
+    };
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|panic| match panic.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(_) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is closing")),
@@ -210,14 +220,13 @@ async fn pulls(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Respons
 /// Each byte is a message of its own: the byte, the number of phases, the phases.
 async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: WriteQuestion = parse(&body)?;
-    let turn = shared.turn().await?;
-    let place = shared.clone();
-    let (run, asked) = blocking(move || {
-        let run = place.open(&asked.question.run)?;
-        asked.check(&place.models, &run)?;
+    let (run, asked) = Shared::ask(shared.clone(), move |shared| {
+        let run = shared.open(&asked.question.run)?;
+        asked.check(&shared.models, &run)?;
         Ok((run, asked))
     })
     .await?;
+    let turn = turn(&shared.turns).await?;
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, io::Error>>(16);
     let handle = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {

@@ -154,6 +154,12 @@ fn runs_rows_and_insides_are_served() {
     let (status, pulls) = server.json("POST", "/api/pulls", &pulls);
     assert_eq!((status, pulls["layers"][1].as_array().unwrap().len()), (200, 4));
     assert_eq!(pulls["coalition"].as_array().unwrap().len(), 3);
+    assert!(pulls["touched"].is_null());
+    let touched = json!({ "question": question, "token": 3, "locking": 0.9 });
+    let (status, touched) = server.json("POST", "/api/pulls", &touched);
+    assert_eq!((status, &touched["layers"]), (200, &pulls["layers"]), "the model as it is");
+    assert_eq!(touched["touched"]["layers"][0], pulls["layers"][0], "layer 0 is as it was");
+    assert_ne!(touched["touched"]["layers"][1], pulls["layers"][1]);
 
     let write = json!({ "question": { "run": "ka", "text": "Anna" }, "bytes": 5,
                         "sampling": { "temperature": 0.8, "top_p": 1.0, "seed": 1 } });
@@ -230,6 +236,70 @@ fn no_path_leads_out_of_the_folder() {
         assert!(status == 404 || status == 400, "{path}: {status}");
         assert_ne!(body, b"secret");
     }
+}
+
+/// Files of a run may be links, but not to what lies elsewhere.
+#[cfg(unix)]
+#[test]
+fn no_link_leads_out_of_the_folder() {
+    use std::os::unix::fs::symlink;
+    let server = Fixture::new();
+    let (root, run) = (server.folder.path(), server.folder.path().join("runs/ka"));
+    let look = || {
+        let (_, runs) = server.json("GET", "/api/runs", &Value::Null);
+        let listed = runs.as_array().unwrap().iter().any(|run| run["id"] == "ka");
+        let rows = server.ask("GET", "/api/rows?run=ka", "").0;
+        let look = server.ask("POST", "/api/look", &json!({ "run": "ka", "text": "Anna" }).to_string()).0;
+        (listed, rows, look)
+    };
+    let (there, gone) = ((true, 200, 200), (false, 404, 404));
+    assert_eq!(look(), there);
+    let step = run.join("checkpoints/step-6");
+    for (link, aside) in [
+        (run.join("metrics.jsonl"), root.join("metrics.jsonl")),
+        (run.join("config.toml"), root.join("config.toml")),
+        (step.join("model.safetensors"), root.join("model.safetensors")),
+        (run.join("checkpoints"), root.join("checkpoints")),
+        // A folder within may hold links that were not looked at.
+        (run.join("checkpoints"), root.join("runs/checkpoints")),
+    ] {
+        fs::rename(&link, &aside).unwrap();
+        symlink(&aside, &link).unwrap();
+        assert_eq!(look(), gone, "{}", link.display());
+        fs::remove_file(&link).unwrap();
+        fs::rename(&aside, &link).unwrap();
+    }
+    symlink(root.join("nothing"), run.join("summary")).unwrap();
+    assert_eq!(look(), gone, "what it leads to may come to be");
+    fs::remove_file(run.join("summary")).unwrap();
+    fs::rename(run.join("metrics.jsonl"), run.join("rows")).unwrap();
+    symlink("rows", run.join("metrics.jsonl")).unwrap();
+    assert_eq!(look(), there, "a link within the folder");
+}
+
+/// A full context goes on with its second half: what was done to a byte stays with it, or goes with it.
+#[test]
+fn a_touched_byte_stays_the_touched_byte() {
+    let server = Fixture::new();
+    let turned = |tokens: Value| json!([{ "at": "layer.0.phase", "action": { "rotate": 1.0 }, "tokens": tokens }]);
+    let text = "Anna was a merry baker. Anna";
+    let write = json!({ "question": { "run": "ka", "text": text, "interventions": turned(json!([2, 20])) }, "bytes": 6,
+                        "sampling": { "temperature": 0.0, "top_p": 1.0, "seed": 1 } });
+    let (status, written) = server.ask("POST", "/api/generate", &write.to_string());
+    assert_eq!(status, 200);
+    // A byte, the number of its phases, and of three states the eight phases.
+    let written: Vec<&[u8]> = written.chunks(8 + 4 * 3 * 8).collect();
+    let whole: String = text.chars().chain(written.iter().map(|byte| char::from(byte[0]))).collect();
+    // The last byte was drawn from 32 - 16 bytes and one more.
+    let history = &whole[16..33];
+    let look = json!({ "run": "ka", "text": history, "interventions": turned(json!([4])) });
+    let (status, bytes) = server.ask("POST", "/api/look", &look.to_string());
+    assert_eq!(status, 200);
+    let (_, arrays) = decode(&bytes).unwrap();
+    let phases = &arrays.iter().find(|(name, ..)| name == "touched.phase").unwrap().2;
+    let expected: Vec<u8> =
+        (0..3).flat_map(|state| &phases[(state * 17 + 16) * 8..][..8]).flat_map(|x| x.to_le_bytes()).collect();
+    assert_eq!(written[5][8..], expected);
 }
 
 #[test]
@@ -318,12 +388,10 @@ fn two_hundred_clients_at_a_time() {
         let clients: Vec<_> = (0..200)
             .map(|i| {
                 let (server, body) = (&server, &body);
-                scope.spawn(move || {
-                    if i % 2 == 0 {
-                        server.ask("POST", "/api/look", body).0
-                    } else {
-                        server.ask("GET", "/api/runs", "").0
-                    }
+                scope.spawn(move || match i % 3 {
+                    0 => server.ask("POST", "/api/look", body).0,
+                    1 => server.ask("GET", "/api/runs", "").0,
+                    _ => server.ask("GET", "/api/rows?run=ka", "").0,
                 })
             })
             .collect();

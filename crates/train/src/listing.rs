@@ -65,7 +65,10 @@ impl Listed {
             steps: summary.as_ref().map_or_else(|| last.map_or(0, |row| row.step), |summary| summary.steps),
             tokens: summary.as_ref().map_or_else(|| last.map_or(0, |row| row.tokens), |summary| summary.tokens),
             validation_bits_per_byte: summary.as_ref().map_or(best, |summary| summary.validation_bits_per_byte),
-            floor_bits_per_byte: summary.as_ref().and_then(|summary| summary.floor_bits_per_byte),
+            floor_bits_per_byte: summary.as_ref().map_or_else(
+                || rows.first().and_then(|row| row.floor_bits_per_byte),
+                |summary| summary.floor_bits_per_byte,
+            ),
             test_bits_per_byte: summary.as_ref().and_then(|summary| summary.test_bits_per_byte),
             run: folder.to_path_buf(),
         })

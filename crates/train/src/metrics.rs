@@ -30,6 +30,9 @@ pub struct Row {
     /// Of the validation after this step, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_bits_per_byte: Option<f64>,
+    /// In the first row: fewest bits per byte that are possible on what is validated, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor_bits_per_byte: Option<f64>,
     /// True if that was the best so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<bool>,

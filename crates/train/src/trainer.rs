@@ -280,6 +280,8 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             gradient_norm: norm,
             learning_rate,
             bad,
+            // Once is enough: what is validated never changes.
+            floor_bits_per_byte: self.floor.filter(|_| step == 1),
             ..Default::default()
         };
         let seconds = started.elapsed().as_secs_f64();

@@ -67,6 +67,17 @@ fn early_stop_and_test() {
     assert_eq!((Some(found.bits_per_byte), found.step), (summary.test_bits_per_byte, best));
 }
 
+/// Who watches a run need not wait for its summary.
+#[test]
+fn the_floor_is_listed_from_the_first_row_on() {
+    let folder = folder();
+    let run = folder.path().join("run");
+    let summary = train_new("length = { steps = 2 }", &run, 1);
+    std::fs::remove_file(run.join("summary.json")).unwrap();
+    let listed = kuramoto_train::listing::Listed::look(&run).unwrap();
+    assert!(listed.floor_bits_per_byte.is_some() && listed.floor_bits_per_byte == summary.floor_bits_per_byte);
+}
+
 #[test]
 fn a_step_that_is_not_finite_is_not_applied() {
     let folder = folder();
