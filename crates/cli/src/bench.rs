@@ -358,7 +358,7 @@ fn measure_network<N: Network<f32>>(
             sequence: timings.lanes / SEQUENCES as f64,
             addition: timings.sum / (lanes - 1) as f64,
             update: timings.norm + timings.update,
-            alone: timings.prepare + timings.finish,
+            rest: timings.prepare + timings.finish,
             gradient_bytes: (engine.network().gradient_len() * size_of::<f32>()) as f64,
             pieces: engine.pieces(),
         },

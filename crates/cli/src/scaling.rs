@@ -14,8 +14,8 @@ pub struct Costs {
     pub addition: f64,
     /// Global norm and AdamW.
     pub update: f64,
-    /// What one thread does alone: packing parameters, finishing the gradient.
-    pub alone: f64,
+    /// Packing parameters and finishing the gradient; counted as if it could not be shared out, which is partly so.
+    pub rest: f64,
     /// Bytes of a gradient.
     pub gradient_bytes: f64,
     /// Pieces into which additions and updates are cut.
@@ -50,7 +50,7 @@ impl Costs {
             let share = (machines - 1) as f64 / machines as f64;
             2.0 * (share * self.gradient_bytes / link.bytes_per_second + (machines - 1) as f64 * link.latency)
         };
-        self.alone
+        self.rest
             + sequences.div_ceil(lanes) as f64 * self.sequence
             + (additions * self.addition + self.update) / streams
             + exchange
@@ -70,17 +70,17 @@ pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points
     let (one, costs) = (points[0].tokens_per_s, points[0].costs);
     let mut text = format!(
         "\n{name}: a sequence takes {:.1} ms on one thread, an addition of two gradients {:.2} ms, norm and update {:.2} ms, \
-         what one thread does alone {:.2} ms\n\n",
+         the rest {:.2} ms\n\n",
         1e3 * costs.sequence,
         1e3 * costs.addition,
         1e3 * costs.update,
-        1e3 * costs.alone
+        1e3 * costs.rest
     );
     let mut table = Table::new(&["threads", "tokens/s", "speed-up", "efficiency", "predicted", "reduction ms"]);
     for point in points {
         let speed = point.tokens_per_s / one;
         // With fewer threads than lanes, a thread runs several.
-        let predicted = costs.alone
+        let predicted = costs.rest
             + sequences.div_ceil(point.threads) as f64 * costs.sequence
             + ((lanes - 1) as f64 * costs.addition + costs.update) / point.threads.min(STREAMS) as f64;
         table.row([
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     const COSTS: Costs =
-        Costs { sequence: 0.04, addition: 0.001, update: 0.002, alone: 0.003, gradient_bytes: 4e6, pieces: 31 };
+        Costs { sequence: 0.04, addition: 0.001, update: 0.002, rest: 0.003, gradient_bytes: 4e6, pieces: 31 };
 
     #[test]
     fn a_step_is_the_sum_of_its_parts() {

@@ -12,9 +12,12 @@ pub struct Signals {
 }
 
 /// What a shell reports of a process that a signal ended; also the exit code of a run that was saved for one.
-fn code(signal: i32) -> u8 {
+const fn code(signal: i32) -> u8 {
     128 + signal as u8
 }
+
+/// The exit code after SIGTERM.
+pub const TERMINATED: u8 = code(SIGTERM);
 
 impl Signals {
     /// Listens from now on.

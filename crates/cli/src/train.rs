@@ -1,7 +1,7 @@
 //! `kuramoto train`: the main job.
 
 use crate::progress::{Progress, Style, duration};
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::text;
 use crate::together::{self, Follower};
 use anyhow::{Context, Result};
@@ -298,6 +298,11 @@ impl Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let threads = crate::threads(arguments.threads)?;
+    let cores = crate::threads(None)?;
+    if arguments.pin && threads > cores {
+        let allowed = format!("with {threads} threads each would need a core, and there are {cores}: ask for fewer");
+        return Err(crate::wrong("--pin", true, allowed).into());
+    }
     let job = Job::join()?;
     let opened = together::open(
         &job,
@@ -341,6 +346,8 @@ fn train(arguments: &Arguments, job: &Job, threads: usize, opened: &Opened) -> R
         told?;
     }
     Ok(match summary.ended {
+        // Another process may be the one that was told.
+        Ended::Interrupted if job.group().size() > 1 && !signals.came() => ExitCode::from(signals::TERMINATED),
         Ended::Interrupted => ExitCode::from(signals.exit_code()),
         _ => ExitCode::SUCCESS,
     })
@@ -373,6 +380,9 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
         "{} bytes read in {time}; saved in {folder}\n",
         crate::table::thousands(summary.tokens as usize)
     ));
+    if let Some(share) = summary.exchange_share {
+        lines.push(format!("{:.1}% of the time went into exchanging gradients\n", 100.0 * share));
+    }
     lines.push("a sample, at temperature 0.8:\n".into());
     let mut sample = Vec::new();
     let sampling = Sampling { temperature: 0.8, top_p: 1.0, seed: run.config().seed };
@@ -389,8 +399,10 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
         ("train --data FILE".into(), "your own text"),
         ("runs".into(), "what there is"),
     ];
+    next.insert(2, ("explore".into(), "all runs in a browser, and a look inside"));
     if summary.model == "kuramoto" {
-        next.insert(2, ("train --model transformer".into(), "the transformer of the same size, to compare"));
+        next.insert(3, (format!("diagnose {folder}"), "how its phases synchronize, with the paper's figures"));
+        next.insert(4, ("train --model transformer".into(), "the transformer of the same size, to compare"));
     }
     let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
     lines.extend(next.iter().map(|(command, why)| format!("    {program} {command:<width$}  # {why}")));

@@ -95,7 +95,7 @@ impl Default for Update {
 /// Seconds that the parts of the last step took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timings {
-    /// Packing the parameters: on one thread.
+    /// Packing the parameters, shared out by layers.
     pub prepare: f64,
     /// Forward and backward over the sequences.
     pub lanes: f64,
@@ -103,7 +103,7 @@ pub struct Timings {
     pub sum: f64,
     /// Sending and receiving.
     pub exchange: f64,
-    /// Finishing the gradient: on one thread.
+    /// Finishing the gradient, on one thread.
     pub finish: f64,
     /// The global norm.
     pub norm: f64,

@@ -60,6 +60,9 @@ pub struct Summary {
     pub test_bits_per_byte: Option<f64>,
     /// Steps that were not applied.
     pub bad_steps: u64,
+    /// Of several processes: share of the time that the first spent on sending, receiving and waiting for the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange_share: Option<f64>,
 }
 
 /// Why training ended.

@@ -146,6 +146,8 @@ struct Trainer<'a, N: Network<f32>> {
     targets: Vec<u8>,
     /// The last step that is safe on disk.
     saved: Option<u64>,
+    /// Seconds of steps of this process, and of their exchanges.
+    worked: (f64, f64),
 }
 
 impl<'a, N: Network<f32>> Trainer<'a, N> {
@@ -203,6 +205,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             steps,
             state,
             saved,
+            worked: (0.0, 0.0),
         };
         trainer.observer.plan(&Plan {
             run: run.folder().to_path_buf(),
@@ -285,6 +288,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             ..Default::default()
         };
         let seconds = started.elapsed().as_secs_f64();
+        self.worked = (self.worked.0 + seconds, self.worked.1 + self.engine.timings().exchange);
         row.tokens_per_second = config.batch.tokens() as f64 / seconds;
         row.utilisation =
             self.setting.peak_flops.map(|peak| config.model.training_flops(context) * row.tokens_per_second / peak);
@@ -459,6 +463,8 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             floor_bits_per_byte: self.floor,
             test_bits_per_byte: test,
             bad_steps: self.state.bad_steps,
+            exchange_share: (self.setting.group.size() > 1 && self.worked.0 > 0.0)
+                .then(|| self.worked.1 / self.worked.0),
         };
         if self.setting.leads() {
             self.run.save_summary(self.setting.disk, &summary)?;
