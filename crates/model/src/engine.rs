@@ -4,57 +4,19 @@
 //! lanes in a fixed binary tree ([`crate::reduction`]); a process owns neighbouring lanes, a thread takes whole ones.
 //! Everything is sized when the engine is made, and a step of a single process allocates nothing.
 
+use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::group::{Alone, Group, part};
 use crate::hooks::NoHooks;
 use crate::layout::Kind;
 use crate::network::{Draw, Network, Pass};
 use crate::reduction::{CHUNK, Reduction};
+use crate::timings::{Clock, Timings};
 use kuramoto_kernels::adamw::{self, AdamW};
 use kuramoto_kernels::{AlignedVec, Real, reduce};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
-
-/// Sequences of equal length, back to back.
-#[derive(Clone, Copy, Debug)]
-pub struct Batch<'a> {
-    /// Inputs (sequences x length).
-    pub tokens: &'a [u8],
-    /// The token that follows each input.
-    pub targets: &'a [u8],
-    /// Tokens per sequence.
-    pub length: usize,
-}
-
-impl Batch<'_> {
-    /// Number of sequences.
-    pub fn sequences(&self) -> usize {
-        self.tokens.len() / self.length.max(1)
-    }
-
-    fn sequence(&self, i: usize) -> (&[u8], &[u8]) {
-        let range = i * self.length..(i + 1) * self.length;
-        (&self.tokens[range.clone()], &self.targets[range])
-    }
-
-    fn check<F: Real>(&self, network: &impl Network<F>) -> Result<()> {
-        let (left, right) = (self.tokens.len(), self.targets.len());
-        if left != right {
-            return Err(Error::Length { what: "tokens and targets", left, right });
-        }
-        if self.length == 0 || left == 0 || left % self.length != 0 {
-            return Err(Error::Length { what: "tokens and whole sequences", left, right: self.length });
-        }
-        for i in 0..self.sequences() {
-            let (tokens, targets) = self.sequence(i);
-            network.check(tokens)?;
-            network.check(targets)?;
-        }
-        Ok(())
-    }
-}
 
 /// One optimizer update.
 #[derive(Clone, Copy, Debug)]
@@ -90,25 +52,6 @@ impl Default for Update {
             step: 1,
         }
     }
-}
-
-/// Seconds that the parts of the last step took.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Timings {
-    /// Packing the parameters, shared out by layers.
-    pub prepare: f64,
-    /// Forward and backward over the sequences.
-    pub lanes: f64,
-    /// Summing the lanes, without the exchange.
-    pub sum: f64,
-    /// Sending and receiving.
-    pub exchange: f64,
-    /// Finishing the gradient, on one thread.
-    pub finish: f64,
-    /// The global norm.
-    pub norm: f64,
-    /// AdamW.
-    pub update: f64,
 }
 
 /// A model with its parameters, moments, lanes and threads.
@@ -423,20 +366,6 @@ pub fn check_lanes(lanes: usize, group: &dyn Group) -> Result<()> {
     }
     let allowed = format!("each needs a lane of its own, and there are {lanes}: start fewer, or set batch.lanes");
     Err(Error::Field { field: "processes", value: group.size().to_string(), allowed })
-}
-
-/// Tells the seconds since it was last asked.
-struct Clock(Instant);
-
-impl Clock {
-    fn start() -> Clock {
-        Clock(Instant::now())
-    }
-
-    fn lap(&mut self) -> f64 {
-        let now = Instant::now();
-        (now - std::mem::replace(&mut self.0, now)).as_secs_f64()
-    }
 }
 
 /// The workspace of the calling thread; never contended, as each thread of the pool has its own.

@@ -7,6 +7,7 @@
 
 pub mod ablation;
 mod attention;
+pub mod batch;
 pub mod config;
 pub mod engine;
 pub mod error;
@@ -20,16 +21,19 @@ pub mod matching;
 pub mod network;
 mod packed;
 mod reduction;
+pub mod timings;
 pub mod transformer;
 mod workspace;
 
 pub use ablation::Ablation;
+pub use batch::Batch;
 pub use config::{KuramotoConfig, TransformerConfig};
-pub use engine::{Batch, Engine, Timings, Update};
+pub use engine::{Engine, Update};
 pub use error::{Error, Result};
 pub use group::{Alone, Group};
 pub use hooks::{Gates, Hooks, NoHooks};
 pub use kuramoto::Kuramoto;
 pub use layout::{Kind, Layout, Slot, Tensor};
 pub use network::{Decoder, Draw, Network, Pass};
+pub use timings::Timings;
 pub use transformer::Transformer;

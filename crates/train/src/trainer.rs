@@ -10,120 +10,25 @@
 use crate::checkpoint::{self, Snapshot};
 use crate::config::{Config, Decay, Policy, with_network};
 use crate::data::{Corpus, Split};
-use crate::disk::Disk;
 use crate::error::{At, Error, Result};
 use crate::evaluate::bits_per_byte;
 use crate::memory;
 use crate::metrics::Row;
 use crate::recorder::Recorder;
 use crate::run::{Ended, Run, Summary, Which};
+use crate::setting::{Observer, Plan, Setting, planned_bytes};
+use crate::start::{restore, spread};
 use crate::state::State;
 use crate::windows::{self, Sampler, Window};
-use kuramoto_model::{Alone, Batch, Engine, Group, Network, Tensor, Update};
+use kuramoto_model::{Batch, Engine, Network, Tensor, Update};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Instant;
-
-/// What is known before the first step.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The run folder.
-    pub run: PathBuf,
-    /// The configuration.
-    pub config: Config,
-    /// The corpus' name.
-    pub corpus: String,
-    /// Exact count.
-    pub parameters: usize,
-    /// Steps in all.
-    pub steps: u64,
-    /// Steps already taken.
-    pub done: u64,
-    /// Steps in a pass over the training split.
-    pub steps_per_epoch: u64,
-    /// Bytes of memory that training will hold, besides the corpus.
-    pub planned_bytes: usize,
-    /// Bytes of the three splits.
-    pub splits: [usize; 3],
-    /// Distinct bytes.
-    pub vocabulary: usize,
-    /// Bytes that a validation predicts.
-    pub validation_bytes: usize,
-    /// Fewest bits per byte that are possible on what is validated, where that is known.
-    pub floor: Option<f64>,
-    /// Threads at work in each process.
-    pub threads: usize,
-    /// Processes at work.
-    pub processes: usize,
-}
-
-/// Is told what happens.
-pub trait Observer {
-    /// Before the first step.
-    fn plan(&mut self, _plan: &Plan) {}
-    /// After every step.
-    fn step(&mut self, _row: &Row, _state: &State) {}
-    /// Before a stretch of work that takes a while, such as a validation.
-    fn busy(&mut self, _with: &str) {}
-    /// Something went wrong that training survives.
-    fn warning(&mut self, _text: &str) {}
-    /// A checkpoint is safe.
-    fn saved(&mut self, _step: u64) {}
-    /// True to stop after this step.
-    fn stop(&mut self) -> bool {
-        false
-    }
-}
-
-/// Watches nothing.
-impl Observer for () {}
-
-/// How to train, apart from what decides the numbers.
-pub struct Setting<'a> {
-    /// Threads; more than `batch.lanes` have nothing to do.
-    pub threads: usize,
-    /// The files.
-    pub disk: &'a dyn Disk,
-    /// Multiply-adds of the whole machine counted as FLOP/s, for utilisation.
-    pub peak_flops: Option<f64>,
-    /// Keep each thread on a core of its own.
-    pub pin: bool,
-    /// The processes that train this run together.
-    pub group: Arc<dyn Group>,
-}
-
-impl<'a> Setting<'a> {
-    /// A single process.
-    pub fn alone(threads: usize, disk: &'a dyn Disk) -> Setting<'a> {
-        Setting { threads, disk, peak_flops: None, pin: false, group: Arc::new(Alone) }
-    }
-
-    /// True for the process that reads and writes.
-    fn leads(&self) -> bool {
-        self.group.rank() == 0
-    }
-}
 
 /// Trains a run from where it is to its end, or until it is asked to stop.
 pub fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<Summary> {
     corpus.check_same(run.corpus())?;
     with_network!(run.config(), |network| Trainer::new(network, run, corpus, setting, observer)?.train())
-}
-
-/// Says so if training will not fit in memory or among the processes, before a run folder is made.
-pub fn check(config: &Config, threads: usize, group: &dyn Group) -> Result<()> {
-    kuramoto_model::engine::check_lanes(config.batch.lanes, group)?;
-    memory::check(with_network!(config, |network| planned_bytes(&network, config, threads, group)) as u64)
-}
-
-/// Bytes of memory that training will hold, besides the corpus.
-pub fn planned_memory(config: &Config, threads: usize) -> Result<usize> {
-    Ok(with_network!(config, |network| planned_bytes(&network, config, threads, &Alone)))
-}
-
-fn planned_bytes<N: Network<f32>>(network: &N, config: &Config, threads: usize, group: &dyn Group) -> usize {
-    Engine::planned_bytes(network, config.batch.lanes, threads, group)
 }
 
 /// Consecutive bad steps after which skipping gives up.
@@ -484,46 +389,6 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         self.setting.group.broadcast(bytemuck::cast_slice_mut(self.engine.parameters_mut()));
         Ok(())
     }
-}
-
-/// Takes the newest good checkpoint, if there is one, and clears up what an interrupted save left.
-fn restore<N: Network<f32>>(
-    engine: &mut Engine<f32, N>,
-    run: &Run,
-    disk: &dyn Disk,
-    observer: &mut dyn Observer,
-) -> Result<Option<State>> {
-    let Some(found) = run.newest(engine.network().layout())? else {
-        run.tidy(disk, &[])?;
-        return Ok(None);
-    };
-    for (folder, why) in &found.refused {
-        observer.warning(&format!("{why}; set aside {}", folder.display()));
-    }
-    run.tidy(disk, &found.refused)?;
-    run.settle(disk, &found.loaded.state)?;
-    engine.parameters_mut().copy_from_slice(&found.loaded.parameters);
-    let (first, second) = engine.moments_mut();
-    first.copy_from_slice(&found.loaded.moments.0);
-    second.copy_from_slice(&found.loaded.moments.1);
-    Ok(Some(found.loaded.state))
-}
-
-/// Gives all processes what process 0 restored; if that is nothing, all start alike.
-fn spread<N: Network<f32>>(engine: &mut Engine<f32, N>, state: Option<State>, seed: u64) -> Option<State> {
-    let group = engine.group().clone();
-    let told = serde_json::to_vec(&state).expect("a state is plain data");
-    let state: Option<State> = serde_json::from_slice(&group.share(told)).expect("it was written a line above");
-    match state {
-        None => engine.initialize(seed),
-        Some(_) => {
-            group.broadcast(bytemuck::cast_slice_mut(engine.parameters_mut()));
-            let (first, second) = engine.moments_mut();
-            group.broadcast(bytemuck::cast_slice_mut(first));
-            group.broadcast(bytemuck::cast_slice_mut(second));
-        }
-    }
-    state
 }
 
 fn update(config: &Config, learning_rate: f64, step: u64) -> Update {

@@ -1,0 +1,36 @@
+//! What a step spends its time on.
+
+use std::time::Instant;
+
+/// Seconds that the parts of the last step took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timings {
+    /// Packing the parameters, shared out by layers.
+    pub prepare: f64,
+    /// Forward and backward over the sequences.
+    pub lanes: f64,
+    /// Summing the lanes, without the exchange.
+    pub sum: f64,
+    /// Sending and receiving.
+    pub exchange: f64,
+    /// Finishing the gradient, on one thread.
+    pub finish: f64,
+    /// The global norm.
+    pub norm: f64,
+    /// AdamW.
+    pub update: f64,
+}
+
+/// Tells the seconds since it was last asked.
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    pub fn lap(&mut self) -> f64 {
+        let now = Instant::now();
+        (now - std::mem::replace(&mut self.0, now)).as_secs_f64()
+    }
+}
