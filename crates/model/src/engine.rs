@@ -1,7 +1,7 @@
 //! A batch on many cores and many machines, the same bits for any number of threads and processes.
 //!
 //! Sequence i of a batch belongs to lane i mod `lanes`. A lane's gradient is summed sequence by sequence in order, the
-//! lanes in a fixed binary tree ([`crate::reduction`]); a process owns neighbouring lanes, a thread takes whole ones.
+//! lanes in a fixed binary tree (`reduction.rs`); a process owns neighbouring lanes, a thread takes whole ones.
 //! Everything is sized when the engine is made, and a step of a single process allocates nothing.
 
 use crate::batch::Batch;
