@@ -83,7 +83,9 @@ timeout 300 mpirun -n 2 "$program" "${new[@]}" --out stopped >stopped.log 2>&1 &
 job=$!
 wait_for stopped/last
 kill -TERM "$(pgrep -f -- "^$program .*--out stopped" | tail -n 1)"
-wait "$job" || true
+code=0
+wait "$job" || code=$?
+[ "$code" = 143 ] || fail "a stopped job left with $code"
 grep --quiet "everything is saved" stopped.log || fail "a stopped job did not save"
 launch 4 again train --resume stopped --threads 1 || fail "resuming with four processes"
 same stopped
@@ -95,6 +97,14 @@ if launch 2 nonsense "${new[@]}" --preset nonsense; then fail "a wrong preset wa
 [ "$(grep --count "choose quick, 1m or 5m" nonsense.log)" = 1 ] || fail "an error is not said once"
 if timeout 60 mpirun -n 2 "$without" "${new[@]}" --out none >without.log 2>&1; then fail "two processes without MPI"; fi
 grep --quiet -- "--features mpi" without.log && [ ! -e none ] || fail "a program without MPI did not say so"
+if launch 9 resumed-by-many train --resume of-2 --steps 70; then fail "more processes than lanes resumed"; fi
+[ "$(grep --count "each needs a lane" resumed-by-many.log)" = 1 ] || fail "an error on resuming is not said once"
+# Each process may have a cache of its own.
+head -c 60000 /dev/urandom | base64 >text
+timeout 60 mpirun -n 1 "$program" "${new[@]}" --data text --out cached : -n 1 "$program" "${new[@]}" --data text --cache other \
+    --out cached >cached.log 2>&1 || fail "a cache of its own"
+if launch 2 pinned "${new[@]}" --pin --out pinned; then fail "several processes were pinned to the same cores"; fi
+[ ! -e pinned ] || fail "a refused run is left"
 echo "ok: bad input is said once, and nothing is left behind"
 
 # Two hosts: namespaces with a network of two between them. The agent starts processes there as ssh would.

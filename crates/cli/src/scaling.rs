@@ -48,7 +48,8 @@ impl Costs {
             0.0
         } else {
             let share = (machines - 1) as f64 / machines as f64;
-            2.0 * (share * self.gradient_bytes / link.bytes_per_second + (machines - 1) as f64 * link.latency)
+            // Losses, shares, sums and the word to go on: four rounds of messages.
+            2.0 * share * self.gradient_bytes / link.bytes_per_second + 4.0 * (machines - 1) as f64 * link.latency
         };
         self.rest
             + sequences.div_ceil(lanes) as f64 * self.sequence
@@ -70,11 +71,12 @@ pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points
     let (one, costs) = (points[0].tokens_per_s, points[0].costs);
     let mut text = format!(
         "\n{name}: a sequence takes {:.1} ms on one thread, an addition of two gradients {:.2} ms, norm and update {:.2} ms, \
-         the rest {:.2} ms\n\n",
+         the rest {:.2} ms; a gradient has {:.2} MB\n\n",
         1e3 * costs.sequence,
         1e3 * costs.addition,
         1e3 * costs.update,
-        1e3 * costs.rest
+        1e3 * costs.rest,
+        costs.gradient_bytes / 1e6
     );
     let mut table = Table::new(&["threads", "tokens/s", "speed-up", "efficiency", "predicted", "reduction ms"]);
     for point in points {
@@ -126,7 +128,7 @@ mod tests {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         near(COSTS.step(64, 1, 1, &ETHERNET), 0.003 + 64.0 * 0.04 + 0.002);
         near(COSTS.step(64, 1, 8, &ETHERNET), 0.003 + 8.0 * 0.04 + (7.0 * 0.001 + 0.002) / 8.0);
-        let exchange = 2.0 * (0.75 * 4e6 / 1.125e9 + 3.0 * 50e-6);
+        let exchange = 2.0 * 0.75 * 4e6 / 1.125e9 + 4.0 * 3.0 * 50e-6;
         near(COSTS.step(64, 4, 16, &ETHERNET), 0.003 + 0.04 + (15.75 * 0.001 + 0.002) / 8.0 + exchange);
     }
 

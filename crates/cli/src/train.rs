@@ -7,7 +7,7 @@ use crate::together::{self, Follower};
 use anyhow::{Context, Result};
 use clap::ArgAction;
 use kuramoto_kernels::peak;
-use kuramoto_model::Group;
+use kuramoto_model::{Alone, Group};
 use kuramoto_train::data::{self, source::ENWIK8_ADDRESS};
 use kuramoto_train::disk::System;
 use kuramoto_train::generate::{Sampling, generate};
@@ -178,10 +178,21 @@ impl Keys {
 }
 
 /// A run with its corpus, and what keeps other jobs from training it.
-struct Opened {
-    run: Run,
+pub struct Opened {
+    pub run: Run,
     corpus: Corpus,
+    threads: usize,
+    is_new: bool,
     _lock: Option<File>,
+}
+
+impl Opened {
+    /// Removes a run that was only just made, and will not be trained.
+    pub fn discard(self) {
+        if self.is_new {
+            std::fs::remove_dir_all(self.run.folder()).ok();
+        }
+    }
 }
 
 impl Arguments {
@@ -230,40 +241,64 @@ impl Arguments {
         self.cache.clone().unwrap_or_else(data::default_cache)
     }
 
+    /// Threads to train with, in each process.
+    fn threads(&self, group: &dyn Group) -> Result<usize> {
+        let (threads, cores) = (crate::threads(self.threads)?, crate::threads(None)?);
+        let refuse = |allowed: String| Err(crate::wrong("--pin", true, allowed).into());
+        if self.pin && group.size() > 1 {
+            return refuse("processes on one machine would share cores: have mpirun bind them (--bind-to core)".into());
+        }
+        if self.pin && threads > cores {
+            return refuse(format!("{threads} threads would each need a core, and there are {cores}: ask for fewer"));
+        }
+        Ok(threads)
+    }
+
     /// A new run, or the one to resume; locked.
-    fn open(&self, threads: usize, group: &dyn Group) -> Result<Opened> {
+    pub fn open(&self, group: &dyn Group) -> Result<Opened> {
+        let threads = self.threads(group)?;
         let (run, corpus) = match &self.resume {
             None => self.create(threads, group)?,
             Some(folder) => {
                 let run = self.reopen(folder)?;
+                kuramoto_train::check(run.config(), threads, group)?;
                 let corpus = Corpus::of_run(&run, &self.cache())?;
                 (run, corpus)
             }
         };
         match run.lock()? {
-            Some(lock) => Ok(Opened { run, corpus, _lock: Some(lock) }),
+            Some(lock) => Ok(Opened { run, corpus, threads, is_new: self.resume.is_none(), _lock: Some(lock) }),
             None => {
                 Err(Error::Run { path: run.folder().into(), why: "another process is training this run".into() }.into())
             }
         }
     }
 
-    /// The run that the first process has opened.
-    fn follow(&self, folder: &Path) -> Result<Opened> {
-        let run = if self.resume.is_some() { self.reopen(folder)? } else { Run::open(folder)? };
-        let corpus = Corpus::of_run(&run, &self.cache())?;
-        Ok(Opened { run, corpus, _lock: None })
+    /// The run that the first process has opened, with its configuration.
+    pub fn follow(&self, folder: &Path, config: &str) -> Result<Opened> {
+        let threads = self.threads(&Alone)?;
+        let mut run = Run::open(folder)?;
+        run.reconfigure(&[Layer::parse("the first process", config)?])?;
+        let corpus = match self.download {
+            true => Corpus::open(&self.fetched(run.config().source()?)?, &self.cache())?,
+            false => Corpus::of_run(&run, &self.cache())?,
+        };
+        Ok(Opened { run, corpus, threads, is_new: false, _lock: None })
+    }
+
+    /// A source that can be opened: fetched if that was asked for.
+    fn fetched(&self, source: data::Source) -> Result<data::Source> {
+        if !self.download || source != data::Source::Enwik8(None) {
+            return Ok(source);
+        }
+        crate::note(&format!("fetching {ENWIK8_ADDRESS} .."));
+        Ok(data::Source::Enwik8(Some(data::download(ENWIK8_ADDRESS, &self.cache())?)))
     }
 
     fn create(&self, threads: usize, group: &dyn Group) -> Result<(Run, Corpus)> {
         let mut config = Config::layered(&self.layers()?)?;
         config.ablate(&self.ablations)?;
-        let mut source = config.source()?;
-        if self.download && source == data::Source::Enwik8(None) {
-            crate::note(&format!("fetching {ENWIK8_ADDRESS} .."));
-            source = data::Source::Enwik8(Some(data::download(ENWIK8_ADDRESS, &self.cache())?));
-        }
-        let corpus = Corpus::open(&source, &self.cache())?;
+        let corpus = Corpus::open(&self.fetched(config.source()?)?, &self.cache())?;
         config.resolve(corpus.identity())?;
         kuramoto_train::check(&config, threads, group)?;
         let folder = match &self.out {
@@ -297,28 +332,17 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let threads = crate::threads(arguments.threads)?;
-    let cores = crate::threads(None)?;
-    if arguments.pin && threads > cores {
-        let allowed = format!("with {threads} threads each would need a core, and there are {cores}: ask for fewer");
-        return Err(crate::wrong("--pin", true, allowed).into());
-    }
     let job = Job::join()?;
-    let opened = together::open(
-        &job,
-        || arguments.open(threads, &*job.group()),
-        |opened| opened.run.folder(),
-        |folder| arguments.follow(folder),
-    );
-    match opened {
-        Ok(Some(opened)) => train(arguments, &job, threads, &opened).or_else(|error| together::failed(&job, error)),
+    match together::open(arguments, &job) {
+        Ok(Some(opened)) => train(arguments, &job, &opened).or_else(|error| together::failed(&job, error)),
         Ok(None) => Ok(together::FOLLOWED),
         Err(error) => together::could_not_begin(&job, error),
     }
 }
 
-fn train(arguments: &Arguments, job: &Job, threads: usize, opened: &Opened) -> Result<ExitCode> {
-    let Opened { run, corpus, .. } = opened;
+fn train(arguments: &Arguments, job: &Job, opened: &Opened) -> Result<ExitCode> {
+    let Opened { run, corpus, threads, .. } = opened;
+    let threads = *threads;
     // From here on there is something to save; until now a signal may end the process as it is.
     let signals = Signals::listen().context("cannot listen to signals")?;
     let lanes = job.group().part(run.config().batch.lanes).len();
@@ -381,7 +405,10 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
         crate::table::thousands(summary.tokens as usize)
     ));
     if let Some(share) = summary.exchange_share {
-        lines.push(format!("{:.1}% of the time went into exchanging gradients\n", 100.0 * share));
+        lines.push(format!(
+            "{:.1}% of the time went into exchanging gradients and waiting for each other\n",
+            100.0 * share
+        ));
     }
     lines.push("a sample, at temperature 0.8:\n".into());
     let mut sample = Vec::new();

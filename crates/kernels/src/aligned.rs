@@ -21,8 +21,8 @@ pub struct AlignedVec<F> {
 }
 
 impl<F: Real> AlignedVec<F> {
-    /// `len` zeros. The system gives memory where it is first touched, so nothing is touched here: it will lie near the
-    /// thread that works on it.
+    /// `len` zeros. A system with several memory nodes gives memory where it is first touched, so nothing is touched here:
+    /// what one thread alone works on, as in a workspace, will lie near it.
     pub fn zeros(len: usize) -> Self {
         AlignedVec { lines: bytemuck::zeroed_vec(len.div_ceil(LINE)), len }
     }

@@ -6,7 +6,7 @@
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::group::{Alone, Group, part};
+use crate::group::{Alone, Group};
 use crate::hooks::NoHooks;
 use crate::layout::Kind;
 use crate::network::{Draw, Network, Pass};
@@ -222,10 +222,10 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             self.prepare();
             self.timings.prepare = clock.lap();
             let loss = self.run_lanes(batch, seed, step);
-            self.timings.lanes = clock.lap();
+            clock.lap();
             self.reduction.sum(&mut self.gradients);
-            self.timings.exchange = self.reduction.exchange_seconds;
-            self.timings.sum = clock.lap() - self.timings.exchange;
+            self.timings.sum = clock.lap() - self.reduction.exchange_seconds;
+            self.timings.exchange += self.reduction.exchange_seconds;
             self.network.finish(&self.parameters, &mut self.tables, &mut self.gradients[0]);
             self.timings.finish = clock.lap();
             loss * (1.0 / batch.tokens.len() as f64)
@@ -234,6 +234,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
 
     /// The gradients of this process' lanes; returns the batch's summed loss.
     fn run_lanes(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> f64 {
+        let mut clock = Clock::start();
         let (count, stride, own) = (self.reduction.lanes(), self.stride, self.reduction.own());
         let weight = 1.0 / batch.tokens.len() as f64;
         let (network, parameters, tables, workspaces) =
@@ -250,12 +251,12 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
                 *loss = network.backward(&pass, work, targets, weight, gradient);
             }
         });
+        self.timings.lanes = clock.lap();
         let group = self.reduction.group();
         if group.size() > 1 {
-            let bytes = |rank| part(count, rank, group.size()).len() * stride * size_of::<f64>();
-            let lengths: Vec<usize> = (0..group.size()).map(bytes).collect();
-            group.gather(bytemuck::cast_slice_mut(&mut self.losses), &lengths);
+            group.gather_parts(bytemuck::cast_slice_mut(&mut self.losses), count, stride * size_of::<f64>());
         }
+        self.timings.exchange = clock.lap();
         (0..batch.sequences()).map(|i| self.losses[i % count * stride + i / count]).sum()
     }
 

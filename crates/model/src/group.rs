@@ -35,6 +35,12 @@ pub trait Group: Send + Sync {
         bytes
     }
 
+    /// Fills in the parts of the others in `bytes`, which are `count` things of `size` bytes each.
+    fn gather_parts(&self, bytes: &mut [u8], count: usize, size: usize) {
+        let length = |rank| part(count, rank, self.size()).len() * size;
+        self.gather(bytes, &(0..self.size()).map(length).collect::<Vec<_>>());
+    }
+
     /// The part of `count` things that is this process' to do.
     fn part(&self, count: usize) -> Range<usize> {
         part(count, self.rank(), self.size())

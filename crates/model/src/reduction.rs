@@ -3,7 +3,7 @@
 //! Lanes are summed in a fixed binary tree. A process owns neighbouring lanes and does the additions of the tree that
 //! need no others. What is left, few lanes a process (one, where lanes and processes are powers of two), is cut into as
 //! many shares as there are processes; each does the rest of the tree for its share, and the shares are gathered. So the
-//! order of every sum is that of the tree, and as much is sent as in a ring all-reduce.
+//! order of every sum is that of the tree, and with one sum a process as much is sent as in a ring all-reduce.
 
 use crate::group::{Group, part};
 use kuramoto_kernels::{AlignedVec, Real, reduce};
@@ -78,9 +78,8 @@ impl<F: Real> Reduction<F> {
                 count += 1;
             }
         }
-        let room = if size > 1 { count * shares[group.rank()].len() } else { 0 };
         Reduction {
-            received: AlignedVec::zeros(room),
+            received: AlignedVec::zeros(Self::planned(&*group, lanes, len)),
             exchange_seconds: 0.0,
             group,
             lanes,
@@ -93,7 +92,7 @@ impl<F: Real> Reduction<F> {
         }
     }
 
-    /// Elements it will hold.
+    /// Elements it will hold: its share of every process' sums.
     pub(crate) fn planned(group: &dyn Group, lanes: usize, len: usize) -> usize {
         let (rank, size) = (group.rank(), group.size());
         let count: usize = (0..size).map(|rank| roots(lanes, part(lanes, rank, size)).len()).sum();

@@ -11,7 +11,7 @@ pub struct Timings {
     pub lanes: f64,
     /// Summing the lanes, without the exchange.
     pub sum: f64,
-    /// Sending and receiving.
+    /// Sending, receiving, and waiting for other processes.
     pub exchange: f64,
     /// Finishing the gradient, on one thread.
     pub finish: f64,

@@ -5,7 +5,6 @@ use crate::data::{Corpus, Split};
 use crate::error::Result;
 use crate::run::{Run, Which};
 use crate::windows::{self, Window};
-use kuramoto_model::group::part;
 use kuramoto_model::{Batch, Engine, Network};
 
 /// Sequences that are evaluated at a time; the sums do not depend on it.
@@ -19,8 +18,7 @@ pub fn bits_per_byte<N: Network<f32>>(engine: &mut Engine<f32, N>, corpus: &Corp
     let mut sums = vec![0.0; windows.len()];
     let own = group.part(windows.len());
     read_sums(engine, corpus, &windows[own.clone()], &mut sums[own])?;
-    let bytes = |rank| part(windows.len(), rank, group.size()).len() * size_of::<f64>();
-    group.gather(bytemuck::cast_slice_mut(&mut sums), &(0..group.size()).map(bytes).collect::<Vec<_>>());
+    group.gather_parts(bytemuck::cast_slice_mut(&mut sums), windows.len(), size_of::<f64>());
     let bytes: usize = windows.iter().map(|window| window.len).sum();
     Ok(sums.iter().sum::<f64>() / std::f64::consts::LN_2 / bytes.max(1) as f64)
 }

@@ -25,14 +25,17 @@ impl Job {
     }
 }
 
+/// The variable that says this process was started as one of several, as Open MPI, MPICH, MVAPICH and Slurm set it.
+fn started_as_several() -> Option<&'static str> {
+    let several = |name: &&str| std::env::var(name).is_ok_and(|count| count.parse().is_ok_and(|count: u32| count > 1));
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"].into_iter().find(several)
+}
+
 #[cfg(not(feature = "mpi"))]
 impl Job {
     /// Joins the other processes.
     pub fn join() -> Result<Job> {
-        // As Open MPI, MPICH and MVAPICH tell their processes how many there are.
-        let several =
-            |name: &&str| std::env::var(name).is_ok_and(|count| count.parse().is_ok_and(|count: u32| count > 1));
-        if let Some(name) = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"].into_iter().find(several) {
+        if let Some(name) = started_as_several() {
             let why = "this was started as several processes, but the program was built without MPI: build it with \
                        `cargo build --release --features mpi`";
             return Err(crate::Error::Config { origin: name.into(), why: why.into() });
@@ -55,11 +58,31 @@ impl Job {
         let refuse = |why: &str| Err(crate::Error::Config { origin: "MPI".into(), why: why.into() });
         match mpi::initialize_with_threading(Threading::Serialized) {
             Some((universe, Threading::Serialized | Threading::Multiple)) => {
-                Ok(Job { group: Arc::new(message_passing::World::new()), _universe: universe })
+                let world = message_passing::World::new();
+                match started_as_several() {
+                    Some(name) if world.size() == 1 => refuse(&format!(
+                        "{name} says that this was started as several processes, but MPI knows of one: start it with mpirun, \
+                         or with srun --mpi=pmix"
+                    )),
+                    _ => Ok(Job { group: Arc::new(world), _universe: universe }.abort_on_panic()),
+                }
             }
             Some(_) => refuse("its library does not allow threads to take turns (MPI_THREAD_SERIALIZED)"),
             None => refuse("it could not be started"),
         }
+    }
+
+    /// A process that panics would take its leave of MPI and wait for the others, who wait for it.
+    fn abort_on_panic(self) -> Job {
+        use mpi::topology::Communicator;
+        if self.group.size() > 1 {
+            let usual = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                usual(panic);
+                mpi::topology::SimpleCommunicator::world().abort(101)
+            }));
+        }
+        self
     }
 
     /// Ends this process and all others at once, for want of a way to tell them why.
@@ -90,6 +113,9 @@ mod message_passing {
         }
     }
 
+    /// For what is empty: the address of an empty vector may mean something else to MPI.
+    static NOTHING: [u8; 1] = [0];
+
     /// Lengths and where each piece begins, as MPI counts.
     fn pieces(lengths: &[usize]) -> (Vec<Count>, Vec<Count>) {
         let count =
@@ -109,6 +135,7 @@ mod message_passing {
 
         fn exchange(&self, send: &[u8], sent: &[usize], receive: &mut [u8], received: &[usize]) {
             let ((sent, from), (received, to)) = (pieces(sent), pieces(received));
+            let send = if send.is_empty() { &NOTHING[..0] } else { send };
             let (send, mut receive) = (Partition::new(send, sent, from), PartitionMut::new(receive, received, to));
             SimpleCommunicator::world().all_to_all_varcount_into(&send, &mut receive);
         }
@@ -117,11 +144,11 @@ mod message_passing {
             let (counts, begins) = pieces(lengths);
             let own = bytes[begins[self.rank] as usize..][..lengths[self.rank]].to_vec();
             let mut all = PartitionMut::new(bytes, counts, begins);
-            SimpleCommunicator::world().all_gather_varcount_into(&own[..], &mut all);
+            let own = if own.is_empty() { &NOTHING[..0] } else { &own[..] };
+            SimpleCommunicator::world().all_gather_varcount_into(own, &mut all);
         }
 
         fn broadcast(&self, bytes: &mut [u8]) {
-            // An empty slice has no address that MPI would take.
             if !bytes.is_empty() {
                 SimpleCommunicator::world().process_at_rank(0).broadcast_into(bytes);
             }

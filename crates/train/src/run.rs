@@ -114,6 +114,12 @@ pub struct Found {
 impl Run {
     /// Makes a new run folder; one that is there and holds anything is refused.
     pub fn create(disk: &dyn Disk, folder: &Path, config: &Config, corpus: &Identity) -> Result<Run> {
+        if folder.to_str().is_none() {
+            return Err(Error::run(
+                folder,
+                "its name is not UTF-8, so no summary could name it: choose another with --out",
+            ));
+        }
         let identity = serde_json::to_vec_pretty(corpus).expect("an identity is plain data");
         if holds_anything(folder, &identity) {
             let advice = if folder.join("config.toml").exists() { "resume it with --resume, or " } else { "" };

@@ -30,19 +30,18 @@ pub(crate) fn restore<N: Network<f32>>(
     Ok(Some(found.loaded.state))
 }
 
-/// Gives all processes what process 0 restored; if that is nothing, all start alike.
+/// Gives all processes what process 0 restored, or how it starts.
 pub(crate) fn spread<N: Network<f32>>(engine: &mut Engine<f32, N>, state: Option<State>, seed: u64) -> Option<State> {
     let group = engine.group().clone();
     let told = serde_json::to_vec(&state).expect("a state is plain data");
     let state: Option<State> = serde_json::from_slice(&group.share(told)).expect("it was written a line above");
-    match state {
-        None => engine.initialize(seed),
-        Some(_) => {
-            group.broadcast(bytemuck::cast_slice_mut(engine.parameters_mut()));
-            let (first, second) = engine.moments_mut();
-            group.broadcast(bytemuck::cast_slice_mut(first));
-            group.broadcast(bytemuck::cast_slice_mut(second));
-        }
+    if state.is_none() {
+        engine.initialize(seed);
     }
+    // Not every machine need draw the same start to the last bit.
+    group.broadcast(bytemuck::cast_slice_mut(engine.parameters_mut()));
+    let (first, second) = engine.moments_mut();
+    group.broadcast(bytemuck::cast_slice_mut(first));
+    group.broadcast(bytemuck::cast_slice_mut(second));
     state
 }

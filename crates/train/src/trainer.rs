@@ -79,13 +79,13 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             engine.pin()?;
         }
         let state = if setting.leads() { restore(&mut engine, run, setting.disk, observer)? } else { None };
+        if let Some(State { step, .. }) = state.as_ref().filter(|state| state.step > steps) {
+            let why = format!("it has taken {step} steps already; {steps} are fewer: ask for more");
+            return Err(Error::run(run.folder(), why));
+        }
         let state = spread(&mut engine, state, config.seed);
         let saved = state.as_ref().map(|state| state.step);
         let state = state.unwrap_or_default();
-        if state.step > steps {
-            let why = format!("it has taken {} steps already; {steps} are fewer: ask for more", state.step);
-            return Err(Error::run(run.folder(), why));
-        }
         let mut recorder = None;
         if setting.leads() {
             // Only now, locked and known to fit, is a changed configuration kept and an old summary void.
@@ -138,7 +138,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                 ended = Ended::EarlyStop;
                 break;
             }
-            if self.setting.group.any(self.observer.stop()) {
+            if self.agree_to_stop() {
                 ended = Ended::Interrupted;
                 break;
             }
@@ -154,6 +154,16 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             self.observer.step(&row, &self.state);
         }
         self.finish(ended)
+    }
+
+    /// True if any process is asked to stop.
+    fn agree_to_stop(&mut self) -> bool {
+        let stop = self.observer.stop();
+        let started = Instant::now();
+        let stop = self.setting.group.any(stop);
+        let waited = started.elapsed().as_secs_f64();
+        self.worked = (self.worked.0 + waited, self.worked.1 + waited);
+        stop
     }
 
     /// One step; the parameters are left as they are if it is bad.
@@ -199,6 +209,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             self.setting.peak_flops.map(|peak| config.model.training_flops(context) * row.tokens_per_second / peak);
         if self.validation_is_due() {
             self.observer.busy("validating");
+            self.check_agreement()?;
             let bits = bits_per_byte(&mut self.engine, self.corpus, &self.validation)?;
             row.validation_bits_per_byte = Some(bits);
             row.best = Some(self.state.judge(bits));
@@ -207,6 +218,23 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         self.state.seconds += started.elapsed().as_secs_f64();
         row.seconds = self.state.seconds;
         Ok(row)
+    }
+
+    /// A machine that rounds otherwise would train another model than the first, and spoil that one's gradients.
+    fn check_agreement(&self) -> Result<()> {
+        let group = &self.setting.group;
+        let mut sums = vec![crc32c::crc32c(bytemuck::cast_slice(self.engine.parameters())); group.size()];
+        group.gather_parts(bytemuck::cast_slice_mut(&mut sums), group.size(), size_of::<u32>());
+        match sums.iter().position(|sum| *sum != sums[0]) {
+            None => Ok(()),
+            Some(rank) => {
+                let why = format!(
+                    "process {rank} holds other parameters than the first, as its machine computes otherwise: use machines \
+                     that are alike"
+                );
+                Err(Error::run(self.run.folder(), why))
+            }
+        }
     }
 
     fn validation_is_due(&self) -> bool {

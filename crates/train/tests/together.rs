@@ -5,6 +5,7 @@ mod common;
 use common::{Faulty, StopAfter, folder, outcome, setting, tiny, train_new};
 use kuramoto_model::group::Played;
 use kuramoto_train::disk::System;
+use kuramoto_train::run::Ended;
 use kuramoto_train::{Run, Setting, Summary};
 use std::path::Path;
 use std::sync::Arc;
@@ -58,6 +59,17 @@ fn a_stopped_run_goes_on_with_another_number_of_processes() {
     together(&run, 2, |rank| if rank == 0 { 2 } else { u64::MAX });
     let (_, corpus) = tiny("");
     kuramoto_train::train(&run, &corpus, &Setting::alone(2, &System), &mut ()).unwrap();
+    assert_eq!(outcome(parts.path()), outcome(alone.path()));
+}
+
+#[test]
+fn all_stop_early_together() {
+    let changes = "length.steps = 400\nvalidation.patience = 1\noptimizer.learning-rate = 0.3";
+    let (alone, parts) = (folder(), folder());
+    let expected = train_new(changes, alone.path(), 1);
+    assert_eq!(expected.ended, Ended::EarlyStop, "the test needs an early stop");
+    let found = together(&create(parts.path(), changes), 3, |_| u64::MAX);
+    assert!(found.iter().all(|summary| summary.ended == Ended::EarlyStop && summary.steps == expected.steps));
     assert_eq!(outcome(parts.path()), outcome(alone.path()));
 }
 
