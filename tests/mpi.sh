@@ -11,6 +11,7 @@ if ! command -v mpirun >/dev/null || ! command -v mpicc >/dev/null || ! ls /usr/
     log=$(mktemp)
     { apt-get update && apt-get install -y --no-install-recommends libopenmpi-dev openmpi-bin libclang-dev; } >"$log" 2>&1 ||
         skip "Open MPI and libclang cannot be installed ($(tail -n 1 "$log"))"
+    rm "$log"
 fi
 
 work=$(mktemp -d)

@@ -4,10 +4,11 @@
 //! measured beside each, on every thread at once, so that a busy machine lowers both sides of a utilisation.
 //! Several numbers of threads are measured in turns, so that their ratios are of one time.
 
-use crate::scaling::{self, Costs, Point};
+use crate::scaling::{self, Point};
 use crate::table::{Table, thousands};
 use anyhow::{Context, Result, bail, ensure};
 use kuramoto_kernels::{arch, peak};
+use kuramoto_model::scaling::Costs;
 use kuramoto_model::{
     Alone, Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, Network, Timings, Transformer, TransformerConfig,
     Update, flops,

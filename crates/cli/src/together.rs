@@ -21,12 +21,13 @@ struct Told {
 }
 
 impl Told {
-    fn of(opened: &Opened) -> Result<Told> {
+    /// As bytes to send.
+    fn of(opened: &Opened) -> Result<Vec<u8>> {
         let folder = std::path::absolute(opened.run.folder())?;
         let folder = folder.into_os_string().into_string();
         let folder =
             folder.ok().context("the path of the run is not UTF-8, and other processes need it: choose another")?;
-        Ok(Told { folder, config: opened.run.config().to_toml() })
+        Ok(serde_json::to_vec(&Told { folder, config: opened.run.config().to_toml() })?)
     }
 }
 
@@ -39,7 +40,13 @@ pub fn open(arguments: &Arguments, job: &Job) -> Result<Option<Opened>> {
     }
     let mut opened = job.leads().then(|| {
         let opened = arguments.open(&*group)?;
-        Ok((serde_json::to_vec(&Told::of(&opened)?)?, opened))
+        match Told::of(&opened) {
+            Ok(told) => Ok((told, opened)),
+            Err(error) => {
+                opened.discard();
+                Err(error)
+            }
+        }
     });
     let told = match &opened {
         Some(Ok((told, _))) => told.clone(),

@@ -21,6 +21,7 @@ pub mod matching;
 pub mod network;
 mod packed;
 mod reduction;
+pub mod scaling;
 pub mod timings;
 pub mod transformer;
 mod workspace;
