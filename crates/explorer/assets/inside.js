@@ -89,11 +89,15 @@ async function ask() {
   changed = true;
   if (asking) return;
   asking = true;
-  while (changed) {
-    changed = false;
-    await look();
+  try {
+    while (changed) {
+      changed = false;
+      await look();
+    }
+  } finally {
+    // Whatever a panel stumbles over, the next key is answered.
+    asking = false;
   }
-  asking = false;
 }
 
 async function look() {
