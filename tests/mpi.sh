@@ -62,9 +62,13 @@ for count in 1 2 3 4; do
     launch "$count" "of-$count" "${new[@]}" --out "of-$count" || fail "$count processes"
     same "of-$count"
 done
-echo "ok: 1, 2, 3 and 4 processes give the bits of one"
+for count in 2 3 4; do
+    launch "$count" "overlap-$count" "${new[@]}" --overlap yes --out "overlap-$count" || fail "$count processes with overlap"
+    same "overlap-$count"
+done
+echo "ok: 1, 2, 3 and 4 processes give the bits of one, also when they send while they compute"
 
-timeout 300 mpirun -n 3 "$program" "${new[@]}" --out killed >killed.log 2>&1 &
+timeout 300 mpirun -n 3 "$program" "${new[@]}" --overlap yes --out killed >killed.log 2>&1 &
 job=$!
 wait_for killed/last
 victim=$(pgrep -f -- "^$program .*--out killed" | tail -n 1)

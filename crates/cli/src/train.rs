@@ -6,6 +6,7 @@ use crate::text;
 use crate::together::{self, Follower};
 use anyhow::{Context, Result};
 use clap::ArgAction;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kuramoto_kernels::peak;
 use kuramoto_model::{Alone, Group};
 use kuramoto_train::data::{self, source::ENWIK8_ADDRESS};
@@ -72,6 +73,9 @@ pub struct Arguments {
     /// Keep each thread on a core of its own
     #[arg(long)]
     pin: bool,
+    /// With several processes, send gradients while others are computed [default: yes between machines]
+    #[arg(long, value_parser = PossibleValuesParser::new(["yes", "no"]).map(|answer| answer == "yes"))]
+    overlap: Option<bool>,
     /// New folder of this run [default: runs/CORPUS-MODEL-N]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -332,7 +336,7 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let job = Job::join()?;
+    let job = Job::join(arguments.overlap)?;
     match together::open(arguments, &job) {
         Ok(Some(opened)) => train(arguments, &job, &opened).or_else(|error| together::failed(&job, error)),
         Ok(None) => Ok(together::FOLLOWED),

@@ -8,6 +8,7 @@ use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::group::{Alone, Group};
 use crate::hooks::NoHooks;
+use crate::lanes::{Lanes, own_workspace};
 use crate::layout::Kind;
 use crate::network::{Draw, Network, Pass};
 use crate::reduction::{CHUNK, Reduction};
@@ -16,7 +17,8 @@ use kuramoto_kernels::adamw::{self, AdamW};
 use kuramoto_kernels::{AlignedVec, Real, reduce};
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, mpsc};
 
 /// One optimizer update.
 #[derive(Clone, Copy, Debug)]
@@ -221,42 +223,65 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             let mut clock = Clock::start();
             self.prepare();
             self.timings.prepare = clock.lap();
-            let loss = self.run_lanes(batch, seed, step);
+            let group = self.reduction.group().clone();
+            let rest = self.run_lanes(batch, seed, step);
+            let loss = self.summed_loss(batch, &*group);
             clock.lap();
-            self.reduction.sum(&mut self.gradients);
-            self.timings.sum = clock.lap() - self.reduction.exchange_seconds;
-            self.timings.exchange += self.reduction.exchange_seconds;
+            let mut exchange = 0.0;
+            for stretch in rest.into_iter().filter(|stretch| !stretch.is_empty()) {
+                exchange += self.reduction.sum(&*group, &mut self.gradients, stretch);
+            }
+            self.timings.sum = clock.lap() - exchange;
+            self.timings.exchange += exchange;
             self.network.finish(&self.parameters, &mut self.tables, &mut self.gradients[0]);
             self.timings.finish = clock.lap();
             loss * (1.0 / batch.tokens.len() as f64)
         }))
     }
 
-    /// The gradients of this process' lanes; returns the batch's summed loss.
-    fn run_lanes(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> f64 {
+    /// The gradients of this process' lanes; returns what of them is not summed yet.
+    fn run_lanes(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> [Range<usize>; 2] {
         let mut clock = Clock::start();
-        let (count, stride, own) = (self.reduction.lanes(), self.stride, self.reduction.own());
-        let weight = 1.0 / batch.tokens.len() as f64;
-        let (network, parameters, tables, workspaces) =
-            (&self.network, &self.parameters, &self.tables, &self.workspaces);
-        let losses = self.losses[own.start * stride..own.end * stride].par_chunks_mut(stride);
-        self.gradients.par_iter_mut().zip(losses).zip(own).with_max_len(1).for_each(|((gradient, losses), lane)| {
-            gradient.fill(F::ZERO);
-            let work = &mut *own_workspace(workspaces);
-            for (i, loss) in (lane..batch.sequences()).step_by(count).zip(losses) {
-                let (tokens, targets) = batch.sequence(i);
-                let draw = Draw { rate: network.dropout(), seed, step, sequence: i as u64 };
-                let pass = Pass { parameters, tables, tokens, draw };
-                network.forward(&pass, work, &mut NoHooks);
-                *loss = network.backward(&pass, work, targets, weight, gradient);
-            }
+        let own = self.reduction.own();
+        let lanes = Lanes {
+            network: &self.network,
+            parameters: &self.parameters,
+            tables: &self.tables,
+            workspaces: &self.workspaces,
+            count: self.reduction.lanes(),
+            batch,
+            weight: 1.0 / batch.tokens.len() as f64,
+            seed,
+            step,
+        };
+        let (gradients, len) = (&mut self.gradients, self.network.gradient_len());
+        let losses = &mut self.losses[own.start * self.stride..own.end * self.stride];
+        let Some(group) = self.reduction.beside() else {
+            lanes.run(own, gradients, losses, None);
+            self.timings.lanes = clock.lap();
+            self.timings.exchange = 0.0;
+            return [0..len, len..len];
+        };
+        let reduction = &mut self.reduction;
+        std::thread::scope(|scope| {
+            let (finished, blocks) = mpsc::channel();
+            scope.spawn(move || reduction.sum_blocks(&*group, blocks));
+            // Should there be no one to take it, the thread has panicked, and so will this one.
+            lanes.run(own, gradients, losses, Some(&|lane, block| drop(finished.send((lane, block)))));
+            self.timings.lanes = clock.lap();
         });
-        self.timings.lanes = clock.lap();
-        let group = self.reduction.group();
+        self.timings.exchange = clock.lap();
+        self.network.blocks().rest(len)
+    }
+
+    /// The loss of the whole batch.
+    fn summed_loss(&mut self, batch: &Batch<'_>, group: &dyn Group) -> f64 {
+        let mut clock = Clock::start();
+        let (count, stride) = (self.reduction.lanes(), self.stride);
         if group.size() > 1 {
             group.gather_parts(bytemuck::cast_slice_mut(&mut self.losses), count, stride * size_of::<f64>());
         }
-        self.timings.exchange = clock.lap();
+        self.timings.exchange += clock.lap();
         (0..batch.sequences()).map(|i| self.losses[i % count * stride + i / count]).sum()
     }
 
@@ -367,10 +392,4 @@ pub fn check_lanes(lanes: usize, group: &dyn Group) -> Result<()> {
     }
     let allowed = format!("each needs a lane of its own, and there are {lanes}: start fewer, or set batch.lanes");
     Err(Error::Field { field: "processes", value: group.size().to_string(), allowed })
-}
-
-/// The workspace of the calling thread; never contended, as each thread of the pool has its own.
-fn own_workspace<W>(workspaces: &[Mutex<W>]) -> std::sync::MutexGuard<'_, W> {
-    let index = rayon::current_thread_index().unwrap_or(0) % workspaces.len();
-    workspaces[index].lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -18,6 +18,12 @@ pub trait Group: Send + Sync {
     /// Replaces `bytes` by those of process 0.
     fn broadcast(&self, bytes: &mut [u8]);
 
+    /// The same processes, for a thread beside those that compute: it waits without keeping a core from them. None where
+    /// sending while others compute does not pay.
+    fn beside(&self) -> Option<Arc<dyn Group>> {
+        None
+    }
+
     /// True everywhere if `flag` is true anywhere.
     fn any(&self, flag: bool) -> bool {
         let mut flags = vec![0; self.size()];
@@ -78,7 +84,9 @@ impl Group for Alone {
 }
 
 /// Threads of one process that stand for processes: what a group does can be tried without starting any.
+#[derive(Clone)]
 pub struct Played {
+    beside: bool,
     rank: usize,
     size: usize,
     board: Arc<Board>,
@@ -90,10 +98,10 @@ struct Board {
 }
 
 impl Played {
-    /// A group of `size`, one for each thread.
-    pub fn cast(size: usize) -> Vec<Played> {
+    /// A group of `size`, one for each thread, that send while they compute or only afterwards.
+    pub fn cast(size: usize, beside: bool) -> Vec<Played> {
         let board = Arc::new(Board { posted: Mutex::new(vec![Vec::new(); size]), barrier: Barrier::new(size) });
-        (0..size).map(|rank| Played { rank, size, board: board.clone() }).collect()
+        (0..size).map(|rank| Played { beside, rank, size, board: board.clone() }).collect()
     }
 
     /// Posts `bytes` for all to read, and reads once all have posted.
@@ -149,5 +157,9 @@ impl Group for Played {
     fn broadcast(&self, bytes: &mut [u8]) {
         let own = bytes.to_vec();
         self.post(&own, |posted| bytes.copy_from_slice(&posted[0]));
+    }
+
+    fn beside(&self) -> Option<Arc<dyn Group>> {
+        self.beside.then(|| Arc::new(self.clone()) as Arc<dyn Group>)
     }
 }

@@ -1,6 +1,7 @@
 //! What both models offer to the engine: one sequence, forward and backward, on one core.
 
 use crate::error::{Error, Result};
+use crate::gradient::{Blocks, Gradient};
 use crate::hooks::Hooks;
 use crate::layout::Layout;
 use kuramoto_kernels::{Dropout, Real, dropout};
@@ -77,6 +78,8 @@ pub trait Network<F: Real>: Send + Sync {
     fn initialize(&self, seed: u64, parameters: &mut [F]);
     /// Elements of a lane's gradient.
     fn gradient_len(&self) -> usize;
+    /// What of it a backward pass finishes before its end.
+    fn blocks(&self) -> &Blocks;
 
     /// Bytes of one `Tables`, known before it is made.
     fn table_bytes(&self) -> usize;
@@ -103,7 +106,7 @@ pub trait Network<F: Real>: Send + Sync {
         work: &mut Self::Workspace,
         targets: &[u8],
         weight: f64,
-        gradient: &mut [F],
+        gradient: &mut Gradient<'_, '_, F>,
     ) -> f64;
     /// Folds the tables' part of a summed gradient into the parameters' part.
     fn finish(&self, parameters: &[F], tables: &mut Self::Tables, gradient: &mut [F]);

@@ -4,13 +4,18 @@
 //! need no others. What is left, few lanes a process (one, where lanes and processes are powers of two), is cut into as
 //! many shares as there are processes; each does the rest of the tree for its share, and the shares are gathered. So the
 //! order of every sum is that of the tree, and with one sum a process as much is sent as in a ring all-reduce.
+//!
+//! Where it pays ([`Group::beside`]), blocks of the gradient that all lanes of a process have finished are summed, sent and
+//! gathered by a thread of its own while the lanes are still at work on the rest.
 
 use crate::group::{Group, part};
+use crate::timings::Clock;
 use kuramoto_kernels::{AlignedVec, Real, reduce};
 use rayon::prelude::*;
-use std::ops::Range;
+use std::collections::VecDeque;
+use std::ops::{DerefMut, Range};
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::Receiver;
 
 /// Elements a thread works on at a time in reductions and updates; part of the order of sums.
 pub(crate) const CHUNK: usize = 1 << 15;
@@ -47,6 +52,7 @@ fn within(addition: &Addition, own: &Range<usize>) -> bool {
 /// What is summed where, and room for what others send.
 pub(crate) struct Reduction<F> {
     group: Arc<dyn Group>,
+    beside: Option<Arc<dyn Group>>,
     lanes: usize,
     own: Range<usize>,
     /// Additions that this process does for whole lanes, and those of which every process does a share.
@@ -54,13 +60,10 @@ pub(crate) struct Reduction<F> {
     shared: Vec<Addition>,
     /// Of each process, the lanes that hold its sums.
     roots: Vec<Vec<usize>>,
-    shares: Vec<Range<usize>>,
     /// The sums of all processes, this process' share of each, in order of (turn, process).
     received: AlignedVec<F>,
     /// Of each lane, its place in `received`, if it is there.
     places: Vec<usize>,
-    /// Seconds that the last sum spent on sending and receiving.
-    pub(crate) exchange_seconds: f64,
 }
 
 impl<F: Real> Reduction<F> {
@@ -70,7 +73,6 @@ impl<F: Real> Reduction<F> {
         let own = group.part(lanes);
         let (local, shared) = divide(lanes, size, &own);
         let roots: Vec<Vec<usize>> = (0..size).map(|rank| roots(lanes, part(lanes, rank, size))).collect();
-        let shares: Vec<Range<usize>> = (0..size).map(|rank| share(len, rank, size)).collect();
         let (mut places, mut count) = (vec![0; lanes], 0);
         for turn in 0..turns(&roots) {
             for lane in roots.iter().filter_map(|roots| roots.get(turn)) {
@@ -80,28 +82,33 @@ impl<F: Real> Reduction<F> {
         }
         Reduction {
             received: AlignedVec::zeros(Self::planned(&*group, lanes, len)),
-            exchange_seconds: 0.0,
+            beside: group.beside(),
             group,
             lanes,
             own,
             local,
             shared,
             roots,
-            shares,
             places,
         }
     }
 
     /// Elements it will hold: its share of every process' sums.
     pub(crate) fn planned(group: &dyn Group, lanes: usize, len: usize) -> usize {
-        let (rank, size) = (group.rank(), group.size());
+        let size = group.size();
         let count: usize = (0..size).map(|rank| roots(lanes, part(lanes, rank, size)).len()).sum();
-        if size > 1 { count * share(len, rank, size).len() } else { 0 }
+        // Of a part of the gradient the share is never larger than that.
+        if size > 1 { count * len.div_ceil(GRAIN).div_ceil(size) * GRAIN } else { 0 }
     }
 
     /// The processes.
     pub(crate) fn group(&self) -> &Arc<dyn Group> {
         &self.group
+    }
+
+    /// The processes as a thread beside the lanes sees them, where it pays to have one.
+    pub(crate) fn beside(&self) -> Option<Arc<dyn Group>> {
+        self.beside.clone()
     }
 
     /// The lanes of all processes, counted.
@@ -114,54 +121,77 @@ impl<F: Real> Reduction<F> {
         self.own.clone()
     }
 
-    /// Sums the gradients of all lanes of all processes; `gradients` are those of this one. The sum is left in the first.
-    pub(crate) fn sum(&mut self, gradients: &mut [AlignedVec<F>]) {
+    /// Sums blocks of the gradients as the lanes of this process finish them, each block when all have.
+    pub(crate) fn sum_blocks(&mut self, group: &dyn Group, finished: Receiver<(usize, &mut [F])>) {
+        let mut waiting: Vec<VecDeque<&mut [F]>> = self.own.clone().map(|_| VecDeque::new()).collect();
+        for (lane, block) in finished {
+            waiting[lane - self.own.start].push_back(block);
+            if waiting.iter().all(|blocks| !blocks.is_empty()) {
+                let mut lanes: Vec<&mut [F]> = waiting.iter_mut().filter_map(VecDeque::pop_front).collect();
+                let len = lanes[0].len();
+                self.sum(group, &mut lanes, 0..len);
+            }
+        }
+    }
+
+    /// Sums a stretch of the gradients of all lanes of all processes; `lanes` are those of this one. The sum is left in the
+    /// first. Returns the seconds spent on sending and receiving.
+    pub(crate) fn sum(
+        &mut self,
+        group: &dyn Group,
+        lanes: &mut [impl DerefMut<Target = [F]>],
+        stretch: Range<usize>,
+    ) -> f64 {
         let first = self.own.start;
         for addition in &self.local {
-            let (left, right) = gradients.split_at_mut(addition.right - first);
-            add(&mut left[addition.left - first], &right[0]);
+            let (left, right) = lanes.split_at_mut(addition.right - first);
+            add(&mut left[addition.left - first][stretch.clone()], &right[0][stretch.clone()]);
         }
-        self.exchange_seconds = 0.0;
-        if self.group.size() == 1 {
-            return;
+        let (rank, size) = (group.rank(), group.size());
+        if size == 1 {
+            return 0.0;
         }
-        let started = Instant::now();
-        self.exchange(gradients);
-        self.exchange_seconds += started.elapsed().as_secs_f64();
-        let share = self.shares[self.group.rank()].clone();
+        let shares: Vec<Range<usize>> = (0..size).map(|rank| share(stretch.len(), rank, size)).collect();
+        let bytes: Vec<usize> = shares.iter().map(|share| share.len() * size_of::<F>()).collect();
+        let mut clock = Clock::start();
+        self.exchange(group, lanes, &stretch, &bytes);
+        let mut seconds = clock.lap();
+        let share = shares[rank].clone();
         for addition in &self.shared {
             let (left, right) = (self.places[addition.left], self.places[addition.right]);
             let (low, high) = self.received.split_at_mut(left.max(right) * share.len());
             let (low, high) = (&mut low[left.min(right) * share.len()..][..share.len()], &mut high[..share.len()]);
             if left < right { add(low, high) } else { add(high, low) }
         }
-        let sum = &self.received[self.places[0] * share.len()..][..share.len()];
-        gradients[0][share].copy_from_slice(sum);
-        let started = Instant::now();
-        self.group.gather(bytemuck::cast_slice_mut(&mut gradients[0]), &self.share_bytes());
-        self.exchange_seconds += started.elapsed().as_secs_f64();
+        let result = &mut lanes[0][stretch];
+        result[share.clone()].copy_from_slice(&self.received[self.places[0] * share.len()..][..share.len()]);
+        clock.lap();
+        group.gather(bytemuck::cast_slice_mut(result), &bytes);
+        seconds += clock.lap();
+        seconds
     }
 
-    /// Every process sends its sums, one a turn, to those whose shares they are.
-    fn exchange(&mut self, gradients: &[AlignedVec<F>]) {
-        let rank = self.group.rank();
-        let (shares, nothing) = (self.share_bytes(), vec![0; self.roots.len()]);
+    /// Every process sends its sums, one a turn, to those whose shares they are; `shares` in bytes.
+    fn exchange(
+        &mut self,
+        group: &dyn Group,
+        lanes: &[impl DerefMut<Target = [F]>],
+        stretch: &Range<usize>,
+        shares: &[usize],
+    ) {
+        let (rank, nothing) = (group.rank(), vec![0; shares.len()]);
         let mut room = &mut self.received[..];
         for turn in 0..turns(&self.roots) {
             let (send, sent): (&[F], _) = match self.roots[rank].get(turn) {
-                Some(&lane) => (&gradients[lane - self.own.start], &shares),
-                None => (&[], &nothing),
+                Some(&lane) => (&lanes[lane - self.own.start][stretch.clone()], shares),
+                None => (&[], &nothing[..]),
             };
             let received = |roots: &Vec<usize>| if roots.len() > turn { shares[rank] } else { 0 };
             let received: Vec<usize> = self.roots.iter().map(received).collect();
             let (receive, later) = room.split_at_mut(received.iter().sum::<usize>() / size_of::<F>());
-            self.group.exchange(bytemuck::cast_slice(send), sent, bytemuck::cast_slice_mut(receive), &received);
+            group.exchange(bytemuck::cast_slice(send), sent, bytemuck::cast_slice_mut(receive), &received);
             room = later;
         }
-    }
-
-    fn share_bytes(&self) -> Vec<usize> {
-        self.shares.iter().map(|share| share.len() * size_of::<F>()).collect()
     }
 }
 
@@ -193,9 +223,12 @@ fn share(len: usize, rank: usize, size: usize) -> Range<usize> {
     grains.start * GRAIN..(grains.end * GRAIN).min(len)
 }
 
-/// left += right, on all threads.
+/// left += right, on all threads; by a thread that is not of the pool, alone.
 fn add<F: Real>(left: &mut [F], right: &[F]) {
-    left.par_chunks_mut(CHUNK).zip(right.par_chunks(CHUNK)).for_each(|(a, b)| reduce::add(a, b));
+    match rayon::current_thread_index() {
+        Some(_) => left.par_chunks_mut(CHUNK).zip(right.par_chunks(CHUNK)).for_each(|(a, b)| reduce::add(a, b)),
+        None => reduce::add(left, right),
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod common;
 
 use common::{COMBINATIONS, Recorder, batch, combination, noise, randomize, small, text};
 use kuramoto_kernels::{Dropout, bound};
+use kuramoto_model::ablation::{self, ABLATIONS};
 use kuramoto_model::config::Metric;
 use kuramoto_model::group::Played;
 use kuramoto_model::{Alone, Batch, Engine, Group, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig};
@@ -192,6 +193,21 @@ fn thread_count_changes_no_bit() {
     }
 }
 
+/// What each of the played processes gets.
+fn bits_of_all<N: Network<f32>>(
+    network: impl Fn() -> N + Sync,
+    lanes: usize,
+    batch: &Batch<'_>,
+    sequences: usize,
+    group: Vec<Played>,
+) -> Vec<Vec<u64>> {
+    let run = |played: Played| bits_in_group(network(), lanes, 2, batch, sequences, Arc::new(played));
+    std::thread::scope(|scope| {
+        let started: Vec<_> = group.into_iter().map(|played| scope.spawn(|| run(played))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
 #[test]
 fn process_count_changes_no_bit() {
     let sequences = 19;
@@ -201,18 +217,41 @@ fn process_count_changes_no_bit() {
     // Lanes that are no power of two, and more lanes than sequences.
     for lanes in [5, 8, 21] {
         let alone = bits_in_group(network(), lanes, 2, &batch, sequences, Arc::new(Alone));
-        for processes in [2, 3, 4, 5] {
-            let run = |played: Played| bits_in_group(network(), lanes, 1, &batch, sequences, Arc::new(played));
-            let all: Vec<Vec<u64>> = std::thread::scope(|scope| {
-                let started: Vec<_> = Played::cast(processes).into_iter().map(|p| scope.spawn(|| run(p))).collect();
-                started.into_iter().map(|thread| thread.join().unwrap()).collect()
-            });
-            assert!(all.iter().all(|bits| *bits == alone), "{processes} processes differ with {lanes} lanes");
+        for (processes, beside) in [2, 3, 4, 5].into_iter().flat_map(|count| [(count, false), (count, true)]) {
+            let all = bits_of_all(network, lanes, &batch, sequences, Played::cast(processes, beside));
+            assert!(
+                all.iter().all(|bits| *bits == alone),
+                "{processes} processes differ with {lanes} lanes ({beside})"
+            );
         }
     }
-    let group = Played::cast(3).pop().unwrap();
+    let group = Played::cast(3, false).pop().unwrap();
     let refused = Engine::<f32, _>::in_group(network(), sequences, 2, 1, Arc::new(group)).err().unwrap();
     assert!(refused.to_string().contains("fewer"), "{refused}");
+}
+
+/// Whatever a model shares between layers or leaves out, its blocks are whole when they are sent.
+#[test]
+fn sending_while_others_compute_changes_no_bit() {
+    let sequences = 6;
+    let text = text(LENGTH * sequences + 1, 7, 1);
+    let batch = batch(&text, LENGTH);
+    let check = |name: &str, alone: Vec<u64>, all: Vec<Vec<u64>>| {
+        assert!(all.iter().all(|bits| *bits == alone), "{name} differs");
+    };
+    for layers in [1, 3] {
+        for ablation in &ABLATIONS {
+            let mut config = KuramotoConfig { heads: 2, layers, ..small() };
+            ablation::apply(&mut config, &[ablation.name]).unwrap();
+            let network = || Kuramoto::new(config.clone(), LENGTH).unwrap();
+            let alone = bits_in_group(network(), 4, 2, &batch, sequences, Arc::new(Alone));
+            check(ablation.name, alone, bits_of_all(network, 4, &batch, sequences, Played::cast(2, true)));
+        }
+        let config = TransformerConfig { vocab: 7, width: 12, layers, heads: 2, ..Default::default() };
+        let network = || Transformer::new(config.clone(), LENGTH).unwrap();
+        let alone = bits_in_group(network(), 4, 2, &batch, sequences, Arc::new(Alone));
+        check("transformer", alone, bits_of_all(network, 4, &batch, sequences, Played::cast(2, true)));
+    }
 }
 
 #[test]

@@ -10,7 +10,8 @@ use kuramoto_train::{Run, Setting, Summary};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Trains with `count` processes until each is told to stop or all is done. Only the first may touch the disk.
+/// Trains with `count` processes until each is told to stop or all is done. Only the first may touch the disk. More than two
+/// send while they compute.
 fn together(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -> Vec<Summary> {
     let (_, corpus) = tiny("");
     let (corpus, stop) = (&corpus, &stop);
@@ -23,7 +24,7 @@ fn together(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -> Vec<
                 kuramoto_train::train(run, corpus, &setting, &mut StopAfter(stop(rank))).unwrap()
             })
         };
-        let started: Vec<_> = Played::cast(count).into_iter().enumerate().map(train).collect();
+        let started: Vec<_> = Played::cast(count, count > 2).into_iter().enumerate().map(train).collect();
         started.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
 }

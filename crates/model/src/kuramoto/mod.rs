@@ -39,6 +39,7 @@ pub use workspace::Workspace;
 
 use crate::config::{GateActivation, KuramotoConfig, Metric, Readout, Value, check_context};
 use crate::error::Result;
+use crate::gradient::{Blocks, Gradient};
 use crate::hooks::Hooks;
 use crate::init::{self, Start};
 use crate::layout::{Kind, Layout};
@@ -185,6 +186,9 @@ impl<F: Real> Network<F> for Kuramoto {
     fn gradient_len(&self) -> usize {
         self.slots.gradient_len
     }
+    fn blocks(&self) -> &Blocks {
+        &self.slots.blocks
+    }
     fn table_bytes(&self) -> usize {
         Tables::<F>::floats(self) * size_of::<F>()
     }
@@ -222,7 +226,7 @@ impl<F: Real> Network<F> for Kuramoto {
         work: &mut Workspace<F>,
         targets: &[u8],
         weight: f64,
-        gradient: &mut [F],
+        gradient: &mut Gradient<'_, '_, F>,
     ) -> f64 {
         self.run_backward(pass, work, targets, weight, gradient);
         work.losses[..targets.len()].iter().sum()

@@ -1,6 +1,7 @@
 //! Where each parameter of the Kuramoto model lies in the arena.
 
 use crate::config::{FeedForward, KuramotoConfig, Metric, Readout, Value};
+use crate::gradient::Blocks;
 use crate::layout::{Kind, Layout, Slot};
 
 /// Columns of the gate maps' joint output `pre`, in this order; absent maps are `None`.
@@ -57,10 +58,12 @@ pub struct Slots {
     pub layers: Vec<LayerSlots>,
     pub readout: ReadoutSlots,
     pub logit_scale: Slot,
-    /// In a lane's gradient, after the parameters: layer 0's table of `pre` (V x m).
-    pub table_pre: Slot,
-    /// In a lane's gradient: the lifted prototypes (V x 2k); empty with a linear readout.
+    /// In a lane's gradient, after the parameters: the lifted prototypes (V x 2k); empty with a linear readout.
     pub table_proto: Slot,
+    /// In a lane's gradient, at its end: layer 0's table of `pre` (V x m).
+    pub table_pre: Slot,
+    /// The readout, then the layers from the last to the second.
+    pub blocks: Blocks,
     pub gradient_len: usize,
 }
 
@@ -134,9 +137,10 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
     if config.shared_feed_forward {
         feed_forward.extend(add_feed_forward(&mut layout, "", config));
     }
-    let mut layers = Vec::new();
+    let (mut layers, mut starts) = (Vec::new(), Vec::new());
     for i in 0..config.layers {
         let prefix = format!("layers.{i}.");
+        starts.push(layout.count());
         if config.per_layer_gates {
             gates.push(add_gates(&mut layout, &prefix, config));
         }
@@ -151,6 +155,7 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         let gates = gates.len() - 1;
         layers.push(LayerSlots { omega, log_r1, log_r2, gates, feed_forward: feed_forward.len().checked_sub(1) });
     }
+    starts.push(layout.count());
     let (readout, logit_scale) = match config.readout {
         Readout::Phase => {
             let proto = layout.add("proto", &[vocab, k], Kind::Phase);
@@ -163,10 +168,11 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         }
     };
     let sections = sections(config);
-    let table_pre = Slot { start: layout.count(), len: vocab * sections.total };
     let proto_len = if config.readout == Readout::Phase { vocab * 2 * k } else { 0 };
-    let table_proto = Slot { start: table_pre.start + table_pre.len, len: proto_len };
-    let gradient_len = table_proto.start + table_proto.len;
+    let table_proto = Slot { start: layout.count(), len: proto_len };
+    let table_pre = Slot { start: table_proto.start + table_proto.len, len: vocab * sections.total };
+    let blocks = Blocks::after_first(starts, table_pre.start);
+    let gradient_len = table_pre.start + table_pre.len;
     let slots = Slots {
         emb,
         tau,
@@ -176,8 +182,9 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         layers,
         readout,
         logit_scale,
-        table_pre,
         table_proto,
+        table_pre,
+        blocks,
         gradient_len,
     };
     (layout, slots)

@@ -142,7 +142,7 @@ impl Kuramoto {
         let Shape { v, k, m, .. } = Shape::of(self);
         let slots = &self.slots;
         let (gradient, by_tables) = gradient.split_at_mut(self.layout.count());
-        let (dpre, dproto_psi) = by_tables.split_at(slots.table_pre.len);
+        let (dproto_psi, dpre) = by_tables.split_at(slots.table_proto.len);
         if let ReadoutSlots::Phase { proto } = slots.readout {
             lift::backward(k, &tables.proto_psi, dproto_psi, proto.of_mut(gradient));
         }

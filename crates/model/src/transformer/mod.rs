@@ -24,6 +24,7 @@ pub use workspace::Workspace;
 
 use crate::config::{TransformerConfig, check_context};
 use crate::error::Result;
+use crate::gradient::{Blocks, Gradient};
 use crate::hooks::Hooks;
 use crate::init::{self, Start};
 use crate::kuramoto::attention_stride;
@@ -54,6 +55,8 @@ struct Slots {
     head_bias: Slot,
     /// In a lane's gradient, after the parameters: layer 0's table of queries, keys and values (V x 3d).
     table_qkv: Slot,
+    /// The readout, then the layers from the last to the second.
+    blocks: Blocks,
 }
 
 /// What a pass of this model is given.
@@ -106,8 +109,9 @@ fn lay_out(config: &TransformerConfig) -> (Layout, Slots) {
     let (v, d) = (config.vocab, config.width);
     let mut layout = Layout::default();
     let emb = layout.add("emb", &[v, d], Kind::Weight);
-    let mut layers = Vec::new();
+    let (mut layers, mut starts) = (Vec::new(), Vec::new());
     for i in 0..config.layers {
+        starts.push(layout.count());
         let norm = |layout: &mut Layout, name: &str| {
             let weight = layout.add(format!("layers.{i}.{name}.weight"), &[d], Kind::Norm);
             [weight, layout.add(format!("layers.{i}.{name}.bias"), &[d], Kind::Bias)]
@@ -127,10 +131,12 @@ fn lay_out(config: &TransformerConfig) -> (Layout, Slots) {
         let down_bias = layout.add(format!("layers.{i}.ffn.down.bias"), &[d], Kind::Bias);
         layers.push(LayerSlots { ln1, qkv, qkv_bias, wo, ln2, gate_up, down, down_bias });
     }
+    starts.push(layout.count());
     let head = layout.add("head.weight", &[v, d], Kind::Weight);
     let head_bias = layout.add("head.bias", &[v], Kind::Bias);
     let table_qkv = Slot { start: layout.count(), len: v * 3 * d };
-    (layout, Slots { emb, layers, head, head_bias, table_qkv })
+    let blocks = Blocks::after_first(starts, table_qkv.start);
+    (layout, Slots { emb, layers, head, head_bias, table_qkv, blocks })
 }
 
 /// The exact parameter count of a valid configuration.
@@ -171,6 +177,9 @@ impl<F: Real> Network<F> for Transformer {
     fn gradient_len(&self) -> usize {
         self.slots.table_qkv.start + self.slots.table_qkv.len
     }
+    fn blocks(&self) -> &Blocks {
+        &self.slots.blocks
+    }
     fn table_bytes(&self) -> usize {
         Tables::<F>::floats(self) * size_of::<F>()
     }
@@ -207,7 +216,7 @@ impl<F: Real> Network<F> for Transformer {
         work: &mut Workspace<F>,
         targets: &[u8],
         weight: f64,
-        gradient: &mut [F],
+        gradient: &mut Gradient<'_, '_, F>,
     ) -> f64 {
         self.run_backward(pass, work, targets, weight, gradient);
         work.losses[..targets.len()].iter().sum()
