@@ -361,6 +361,7 @@ fn measure_network<N: Network<f32>>(
             update: timings.norm + timings.update,
             rest: timings.prepare + timings.finish,
             gradient_bytes: (engine.network().gradient_len() * size_of::<f32>()) as f64,
+            early: engine.network().blocks().elements() as f64 / engine.network().gradient_len() as f64,
             pieces: engine.pieces(),
         },
     })

@@ -147,7 +147,7 @@ fn ablation_claims(arms: &[Arm]) -> Vec<Claim> {
             let paper = paper::ablated(row.name)?.mean;
             let word = if paper > 0.0 { "hurts" } else { "helps" };
             let differences = arm.minus(reference, |run| run.summary.validation_bits_per_byte);
-            claim(arm, format!("{}{} {word}", prefix(group, count), row.title), differences, paper)
+            claim(arm, format!("{}{}: {word}", prefix(group, count), row.title), differences, paper)
         };
         Some(ABLATIONS.iter().filter_map(of).collect::<Vec<_>>())
     };

@@ -45,7 +45,7 @@ fn the_ablation_suite_from_plan_to_report() {
     let text = |name: &str| fs::read_to_string(files.iter().find(|path| path.ends_with(name)).unwrap()).unwrap();
     let markdown = text("report.md");
     assert!(markdown.contains("41 of 42 runs") && markdown.contains("Here models of about 6k read"));
-    assert!(markdown.contains("remove value gate hurts") && markdown.contains("inconclusive at this power"));
+    assert!(markdown.contains("remove value gate: hurts") && markdown.contains("inconclusive at this power"));
     assert!(markdown.contains("with so few seeds no difference could pass the test, however large; it takes 10"));
     assert!(!markdown.contains("**"), "nothing is bold without a test");
     assert_eq!(text("runs.csv").lines().count(), 42, "a header and a row a run");

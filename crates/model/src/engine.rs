@@ -18,7 +18,7 @@ use kuramoto_kernels::{AlignedVec, Real, reduce};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 
 /// One optimizer update.
 #[derive(Clone, Copy, Debug)]
@@ -223,13 +223,12 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             let mut clock = Clock::start();
             self.prepare();
             self.timings.prepare = clock.lap();
-            let group = self.reduction.group().clone();
             let rest = self.run_lanes(batch, seed, step);
-            let loss = self.summed_loss(batch, &*group);
+            let loss = self.summed_loss(batch);
             clock.lap();
             let mut exchange = 0.0;
             for stretch in rest.into_iter().filter(|stretch| !stretch.is_empty()) {
-                exchange += self.reduction.sum(&*group, &mut self.gradients, stretch);
+                exchange += self.reduction.sum(&mut self.gradients, stretch);
             }
             self.timings.sum = clock.lap() - exchange;
             self.timings.exchange += exchange;
@@ -250,34 +249,34 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             workspaces: &self.workspaces,
             count: self.reduction.lanes(),
             batch,
-            weight: 1.0 / batch.tokens.len() as f64,
             seed,
             step,
         };
-        let (gradients, len) = (&mut self.gradients, self.network.gradient_len());
+        let (gradients, reduction, blocks) = (&mut self.gradients, &mut self.reduction, self.network.blocks());
         let losses = &mut self.losses[own.start * self.stride..own.end * self.stride];
-        let Some(group) = self.reduction.beside() else {
+        let len = self.network.gradient_len();
+        if !reduction.overlaps() {
             lanes.run(own, gradients, losses, None);
             self.timings.lanes = clock.lap();
             self.timings.exchange = 0.0;
             return [0..len, len..len];
-        };
-        let reduction = &mut self.reduction;
+        }
+        let (relay, sums) = reduction.relay(blocks.starts.len());
         std::thread::scope(|scope| {
-            let (finished, blocks) = mpsc::channel();
-            scope.spawn(move || reduction.sum_blocks(&*group, blocks));
-            // Should there be no one to take it, the thread has panicked, and so will this one.
-            lanes.run(own, gradients, losses, Some(&|lane, block| drop(finished.send((lane, block)))));
+            scope.spawn(|| reduction.sum_blocks(sums));
+            lanes.run(own, gradients, losses, Some(&relay));
             self.timings.lanes = clock.lap();
+            // Its end is that of the sums.
+            drop(relay);
         });
         self.timings.exchange = clock.lap();
-        self.network.blocks().rest(len)
+        blocks.rest(len)
     }
 
     /// The loss of the whole batch.
-    fn summed_loss(&mut self, batch: &Batch<'_>, group: &dyn Group) -> f64 {
+    fn summed_loss(&mut self, batch: &Batch<'_>) -> f64 {
         let mut clock = Clock::start();
-        let (count, stride) = (self.reduction.lanes(), self.stride);
+        let (count, stride, group) = (self.reduction.lanes(), self.stride, self.reduction.group());
         if group.size() > 1 {
             group.gather_parts(bytemuck::cast_slice_mut(&mut self.losses), count, stride * size_of::<f64>());
         }

@@ -3,7 +3,7 @@
 use crate::layout::Slot;
 
 /// Which parts of a gradient a backward pass finishes before its end: neighbouring blocks, the last one first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Blocks {
     /// Where they begin, in the order in which they are finished. A block ends where the one before it begins.
     pub starts: Vec<usize>,
@@ -19,31 +19,36 @@ impl Blocks {
         Blocks { starts, end }
     }
 
+    /// The elements of all.
+    pub fn elements(&self) -> usize {
+        self.end - self.starts.last().copied().unwrap_or(self.end)
+    }
+
     /// What is finished last: the elements before and after the blocks.
     pub(crate) fn rest(&self, len: usize) -> [std::ops::Range<usize>; 2] {
-        [0..self.starts.last().copied().unwrap_or(self.end), self.end..len]
+        [0..self.end - self.elements(), self.end..len]
     }
 }
 
-/// Takes finished blocks, with the number of their lane.
-pub(crate) type Taker<'g, 't, F> = &'t (dyn Fn(usize, &'g mut [F]) + Sync);
+/// Takes the blocks of a gradient as they are finished, with their number.
+pub(crate) type Taker<'g, 't, F> = &'t dyn Fn(usize, &'g mut [F]);
 
 /// A lane's gradient.
 pub struct Gradient<'g, 't, F> {
-    lane: usize,
     /// What is before `end`, without the blocks that were taken.
     front: &'g mut [F],
     back: &'g mut [F],
     end: usize,
-    /// Of the blocks that are not finished.
+    /// Of all blocks, and how many of them are finished.
     starts: &'t [usize],
+    finished: usize,
     taker: Option<Taker<'g, 't, F>>,
 }
 
 impl<'g, 't, F> Gradient<'g, 't, F> {
-    pub(crate) fn new(lane: usize, gradient: &'g mut [F], blocks: &'t Blocks) -> Self {
+    pub(crate) fn new(gradient: &'g mut [F], blocks: &'t Blocks) -> Self {
         let (front, back) = gradient.split_at_mut(blocks.end);
-        Gradient { lane, front, back, end: blocks.end, starts: &blocks.starts, taker: None }
+        Gradient { front, back, end: blocks.end, starts: &blocks.starts, finished: 0, taker: None }
     }
 
     /// From now on, blocks are final when they are finished, and `taker` gets them.
@@ -53,10 +58,11 @@ impl<'g, 't, F> Gradient<'g, 't, F> {
 
     /// Says that the next of the blocks is finished; false if there is none, or no one to take it.
     pub(crate) fn finish_block(&mut self) -> bool {
-        let (Some(taker), Some((&start, later))) = (self.taker, self.starts.split_first()) else { return false };
+        let (Some(taker), Some(&start)) = (self.taker, self.starts.get(self.finished)) else { return false };
         let (front, block) = std::mem::take(&mut self.front).split_at_mut(start);
-        (self.front, self.starts) = (front, later);
-        taker(self.lane, block);
+        self.front = front;
+        taker(self.finished, block);
+        self.finished += 1;
         true
     }
 
@@ -79,16 +85,16 @@ impl<'g, 't, F> Gradient<'g, 't, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use std::cell::RefCell;
 
     #[test]
     fn finished_blocks_are_taken_from_the_last_to_the_first() {
         let blocks = Blocks { starts: vec![6, 4], end: 8 };
         assert_eq!(blocks.rest(10), [0..4, 8..10]);
         let mut values = [0; 10];
-        let taken = Mutex::new(Vec::new());
-        let taker = |lane: usize, block: &mut [i32]| taken.lock().unwrap().push((lane, block.to_vec()));
-        let mut gradient = Gradient::new(7, &mut values, &blocks);
+        let taken = RefCell::new(Vec::new());
+        let taker = |index: usize, block: &mut [i32]| taken.borrow_mut().push((index, block.to_vec()));
+        let mut gradient = Gradient::new(&mut values, &blocks);
         gradient.of(Slot { start: 8, len: 2 }).fill(4);
         gradient.of(Slot { start: 6, len: 2 }).fill(1);
         assert!(!gradient.finish_block(), "nobody takes it");
@@ -99,7 +105,7 @@ mod tests {
         assert!(gradient.finish_block());
         gradient.of(Slot { start: 3, len: 1 }).fill(3);
         assert!(!gradient.finish_block(), "the rest is no block");
-        assert_eq!(*taken.lock().unwrap(), [(7, vec![1, 2]), (7, vec![2, 0])]);
+        assert_eq!(*taken.borrow(), [(0, vec![1, 2]), (1, vec![2, 0])]);
         assert_eq!(values, [0, 0, 0, 3, 2, 0, 1, 2, 4, 4]);
     }
 }

@@ -86,7 +86,7 @@ impl Group for Alone {
 /// Threads of one process that stand for processes: what a group does can be tried without starting any.
 #[derive(Clone)]
 pub struct Played {
-    beside: bool,
+    overlaps: bool,
     rank: usize,
     size: usize,
     board: Arc<Board>,
@@ -99,9 +99,9 @@ struct Board {
 
 impl Played {
     /// A group of `size`, one for each thread, that send while they compute or only afterwards.
-    pub fn cast(size: usize, beside: bool) -> Vec<Played> {
+    pub fn cast(size: usize, overlaps: bool) -> Vec<Played> {
         let board = Arc::new(Board { posted: Mutex::new(vec![Vec::new(); size]), barrier: Barrier::new(size) });
-        (0..size).map(|rank| Played { beside, rank, size, board: board.clone() }).collect()
+        (0..size).map(|rank| Played { overlaps, rank, size, board: board.clone() }).collect()
     }
 
     /// Posts `bytes` for all to read, and reads once all have posted.
@@ -160,6 +160,6 @@ impl Group for Played {
     }
 
     fn beside(&self) -> Option<Arc<dyn Group>> {
-        self.beside.then(|| Arc::new(self.clone()) as Arc<dyn Group>)
+        self.overlaps.then(|| Arc::new(self.clone()) as Arc<dyn Group>)
     }
 }

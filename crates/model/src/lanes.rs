@@ -1,9 +1,10 @@
 //! The sequences of a process' lanes, forward and backward.
 
 use crate::batch::Batch;
-use crate::gradient::{Gradient, Taker};
+use crate::gradient::Gradient;
 use crate::hooks::NoHooks;
 use crate::network::{Draw, Network, Pass};
+use crate::relay::Relay;
 use kuramoto_kernels::{AlignedVec, Real};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -18,26 +19,27 @@ pub(crate) struct Lanes<'a, F: Real, N: Network<F>> {
     /// Lanes of all processes.
     pub count: usize,
     pub batch: &'a Batch<'a>,
-    /// Of every token's loss in the gradient.
-    pub weight: f64,
     pub seed: u64,
     pub step: u64,
 }
 
 impl<F: Real, N: Network<F>> Lanes<'_, F, N> {
-    /// Writes the gradients and summed losses (lanes x sequences of a lane) of the lanes `own`.
+    /// Writes the gradients of the mean loss, and summed losses (lanes x sequences of a lane), of the lanes `own`. A relay
+    /// gets the blocks that are finished.
     pub fn run<'g>(
         &self,
         own: Range<usize>,
         gradients: &'g mut [AlignedVec<F>],
         losses: &mut [f64],
-        taker: Option<Taker<'g, '_, F>>,
+        relay: Option<&Relay<'g, F>>,
     ) {
-        let stride = losses.len() / own.len();
+        let (stride, weight) = (losses.len() / own.len(), 1.0 / self.batch.tokens.len() as f64);
         let lanes = gradients.par_iter_mut().zip(losses.par_chunks_mut(stride)).zip(own).with_max_len(1);
         lanes.for_each(|((gradient, losses), lane)| {
             gradient.fill(F::ZERO);
-            let mut gradient = Gradient::new(lane, gradient, self.network.blocks());
+            let take = relay.map(|relay| move |index: usize, block: &'g mut [F]| relay.take(lane, index, block));
+            let taker = take.as_ref().map(|take| take as _);
+            let mut gradient = Gradient::new(gradient, self.network.blocks());
             let work = &mut *own_workspace(self.workspaces);
             let mut sequences = (lane..self.batch.sequences()).step_by(self.count).zip(losses).peekable();
             while let Some((i, loss)) = sequences.next() {
@@ -48,11 +50,13 @@ impl<F: Real, N: Network<F>> Lanes<'_, F, N> {
                 let draw = Draw { rate: self.network.dropout(), seed: self.seed, step: self.step, sequence: i as u64 };
                 let pass = Pass { parameters: self.parameters, tables: self.tables, tokens, draw };
                 self.network.forward(&pass, work, &mut NoHooks);
-                *loss = self.network.backward(&pass, work, targets, self.weight, &mut gradient);
+                *loss = self.network.backward(&pass, work, targets, weight, &mut gradient);
             }
-            // A lane may have no sequence.
-            gradient.hand_to(taker);
-            while gradient.finish_block() {}
+            if lane >= self.batch.sequences() {
+                // Nothing to wait for.
+                gradient.hand_to(taker);
+                while gradient.finish_block() {}
+            }
         });
     }
 }

@@ -99,7 +99,7 @@ pub trait Network<F: Real>: Send + Sync {
     /// Losses in nats (n) of the last forward pass; uses up its logits.
     fn losses<'w>(&self, parameters: &[F], work: &'w mut Self::Workspace, targets: &[u8]) -> &'w [f64];
     /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the forward pass of the same
-    /// `pass`.
+    /// `pass`. Says when each of the blocks is finished, in order: no more is added to it.
     fn backward(
         &self,
         pass: &Pass<'_, F, Self::Tables>,

@@ -5,34 +5,35 @@
 //! many shares as there are processes; each does the rest of the tree for its share, and the shares are gathered. So the
 //! order of every sum is that of the tree, and with one sum a process as much is sent as in a ring all-reduce.
 //!
-//! Where it pays ([`Group::beside`]), blocks of the gradient that all lanes of a process have finished are summed, sent and
-//! gathered by a thread of its own while the lanes are still at work on the rest.
+//! Where it pays ([`Group::beside`]), blocks of the gradient are summed while the lanes are still at work on the rest: by
+//! the lanes within a process (`relay.rs`), over all processes by a thread of its own.
 
 use crate::group::{Group, part};
+use crate::relay::Relay;
 use crate::timings::Clock;
 use kuramoto_kernels::{AlignedVec, Real, reduce};
 use rayon::prelude::*;
 use std::collections::VecDeque;
-use std::ops::{DerefMut, Range};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 /// Elements a thread works on at a time in reductions and updates; part of the order of sums.
 pub(crate) const CHUNK: usize = 1 << 15;
 
-/// Shares begin at multiples of this, so that vector loads are aligned.
+/// Shares are cut at multiples of this, so that each begins with a cache line where it is received.
 const GRAIN: usize = 64;
 
 /// Lanes `right..end` are added to lanes `left..right`; their sums are in `left` and `right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Addition {
-    left: usize,
-    right: usize,
+pub(crate) struct Addition {
+    pub(crate) left: usize,
+    pub(crate) right: usize,
     end: usize,
 }
 
 /// The additions of the tree, in order.
-fn tree(lanes: usize) -> Vec<Addition> {
+pub(crate) fn tree(lanes: usize) -> Vec<Addition> {
     let mut additions = Vec::new();
     let mut reach = 1;
     while reach < lanes {
@@ -106,9 +107,9 @@ impl<F: Real> Reduction<F> {
         &self.group
     }
 
-    /// The processes as a thread beside the lanes sees them, where it pays to have one.
-    pub(crate) fn beside(&self) -> Option<Arc<dyn Group>> {
-        self.beside.clone()
+    /// True if blocks are summed while lanes are at work.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.beside.is_some()
     }
 
     /// The lanes of all processes, counted.
@@ -121,40 +122,52 @@ impl<F: Real> Reduction<F> {
         self.own.clone()
     }
 
-    /// Sums blocks of the gradients as the lanes of this process finish them, each block when all have.
-    pub(crate) fn sum_blocks(&mut self, group: &dyn Group, finished: Receiver<(usize, &mut [F])>) {
-        let mut waiting: Vec<VecDeque<&mut [F]>> = self.own.clone().map(|_| VecDeque::new()).collect();
-        for (lane, block) in finished {
-            waiting[lane - self.own.start].push_back(block);
+    /// Sums a stretch of the gradients of all lanes of all processes; `lanes` are those of this one. The sum is left in the
+    /// first. Returns the seconds spent on sending and receiving.
+    pub(crate) fn sum(&mut self, lanes: &mut [AlignedVec<F>], stretch: Range<usize>) -> f64 {
+        let first = self.own.start;
+        for addition in &self.local {
+            let (left, right) = lanes.split_at_mut(addition.right - first);
+            add_on_all_threads(&mut left[addition.left - first][stretch.clone()], &right[0][stretch.clone()]);
+        }
+        if self.group.size() == 1 {
+            return 0.0;
+        }
+        let roots = &self.roots[self.group.rank()];
+        let sums = lanes.iter_mut().zip(first..).filter(|(_, lane)| roots.contains(lane));
+        let mut sums: Vec<&mut [F]> = sums.map(|(gradient, _)| &mut gradient[stretch.clone()]).collect();
+        let group = self.group.clone();
+        self.sum_of_all(&*group, &mut sums, add_on_all_threads)
+    }
+
+    /// Where the lanes of this process meet to add their blocks, and where the sums that they leave come out.
+    pub(crate) fn relay<'g>(&self, blocks: usize) -> (Relay<'g, F>, Receiver<(usize, &'g mut [F])>) {
+        Relay::new(self.local.clone(), blocks)
+    }
+
+    /// Sums blocks over all processes as they come from the relay of this one.
+    pub(crate) fn sum_blocks(&mut self, sums: Receiver<(usize, &mut [F])>) {
+        let Some(group) = self.beside.clone() else { return };
+        let roots = self.roots[group.rank()].clone();
+        let mut waiting: Vec<VecDeque<&mut [F]>> = roots.iter().map(|_| VecDeque::new()).collect();
+        for (lane, block) in sums {
+            let Some(root) = roots.iter().position(|&root| root == lane) else { continue };
+            waiting[root].push_back(block);
             if waiting.iter().all(|blocks| !blocks.is_empty()) {
-                let mut lanes: Vec<&mut [F]> = waiting.iter_mut().filter_map(VecDeque::pop_front).collect();
-                let len = lanes[0].len();
-                self.sum(group, &mut lanes, 0..len);
+                let mut sums: Vec<&mut [F]> = waiting.iter_mut().filter_map(VecDeque::pop_front).collect();
+                self.sum_of_all(&*group, &mut sums, reduce::add);
             }
         }
     }
 
-    /// Sums a stretch of the gradients of all lanes of all processes; `lanes` are those of this one. The sum is left in the
-    /// first. Returns the seconds spent on sending and receiving.
-    pub(crate) fn sum(
-        &mut self,
-        group: &dyn Group,
-        lanes: &mut [impl DerefMut<Target = [F]>],
-        stretch: Range<usize>,
-    ) -> f64 {
-        let first = self.own.start;
-        for addition in &self.local {
-            let (left, right) = lanes.split_at_mut(addition.right - first);
-            add(&mut left[addition.left - first][stretch.clone()], &right[0][stretch.clone()]);
-        }
+    /// Adds the sums of this process to those of the others; the sum of all is left in the first. Returns the seconds spent
+    /// on sending and receiving.
+    fn sum_of_all(&mut self, group: &dyn Group, sums: &mut [&mut [F]], add: fn(&mut [F], &[F])) -> f64 {
         let (rank, size) = (group.rank(), group.size());
-        if size == 1 {
-            return 0.0;
-        }
-        let shares: Vec<Range<usize>> = (0..size).map(|rank| share(stretch.len(), rank, size)).collect();
+        let shares: Vec<Range<usize>> = (0..size).map(|rank| share(sums[0].len(), rank, size)).collect();
         let bytes: Vec<usize> = shares.iter().map(|share| share.len() * size_of::<F>()).collect();
         let mut clock = Clock::start();
-        self.exchange(group, lanes, &stretch, &bytes);
+        self.exchange(group, sums, &bytes);
         let mut seconds = clock.lap();
         let share = shares[rank].clone();
         for addition in &self.shared {
@@ -163,27 +176,21 @@ impl<F: Real> Reduction<F> {
             let (low, high) = (&mut low[left.min(right) * share.len()..][..share.len()], &mut high[..share.len()]);
             if left < right { add(low, high) } else { add(high, low) }
         }
-        let result = &mut lanes[0][stretch];
-        result[share.clone()].copy_from_slice(&self.received[self.places[0] * share.len()..][..share.len()]);
+        let sum = &self.received[self.places[0] * share.len()..][..share.len()];
+        sums[0][share].copy_from_slice(sum);
         clock.lap();
-        group.gather(bytemuck::cast_slice_mut(result), &bytes);
+        group.gather(bytemuck::cast_slice_mut(sums[0]), &bytes);
         seconds += clock.lap();
         seconds
     }
 
     /// Every process sends its sums, one a turn, to those whose shares they are; `shares` in bytes.
-    fn exchange(
-        &mut self,
-        group: &dyn Group,
-        lanes: &[impl DerefMut<Target = [F]>],
-        stretch: &Range<usize>,
-        shares: &[usize],
-    ) {
+    fn exchange(&mut self, group: &dyn Group, sums: &[&mut [F]], shares: &[usize]) {
         let (rank, nothing) = (group.rank(), vec![0; shares.len()]);
         let mut room = &mut self.received[..];
         for turn in 0..turns(&self.roots) {
-            let (send, sent): (&[F], _) = match self.roots[rank].get(turn) {
-                Some(&lane) => (&lanes[lane - self.own.start][stretch.clone()], shares),
+            let (send, sent): (&[F], _) = match sums.get(turn) {
+                Some(sum) => (sum, shares),
                 None => (&[], &nothing[..]),
             };
             let received = |roots: &Vec<usize>| if roots.len() > turn { shares[rank] } else { 0 };
@@ -223,12 +230,8 @@ fn share(len: usize, rank: usize, size: usize) -> Range<usize> {
     grains.start * GRAIN..(grains.end * GRAIN).min(len)
 }
 
-/// left += right, on all threads; by a thread that is not of the pool, alone.
-fn add<F: Real>(left: &mut [F], right: &[F]) {
-    match rayon::current_thread_index() {
-        Some(_) => left.par_chunks_mut(CHUNK).zip(right.par_chunks(CHUNK)).for_each(|(a, b)| reduce::add(a, b)),
-        None => reduce::add(left, right),
-    }
+fn add_on_all_threads<F: Real>(left: &mut [F], right: &[F]) {
+    left.par_chunks_mut(CHUNK).zip(right.par_chunks(CHUNK)).for_each(|(a, b)| reduce::add(a, b));
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ pub struct Timings {
     pub prepare: f64,
     /// Forward and backward over the sequences.
     pub lanes: f64,
-    /// Summing the lanes, without the exchange.
+    /// Summing the lanes afterwards, without the exchange.
     pub sum: f64,
-    /// Sending, receiving, and waiting for other processes.
+    /// Sending, receiving, and waiting for other processes; of what is done while lanes are at work, what is waited for
+    /// afterwards.
     pub exchange: f64,
     /// Finishing the gradient, on one thread.
     pub finish: f64,

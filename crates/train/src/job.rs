@@ -55,7 +55,7 @@ impl Job {
     /// processes are on several machines.
     pub fn join(overlap: Option<bool>) -> Result<Job> {
         use mpi::environment::Threading;
-        // Whichever thread reduces sends, one at a time.
+        // Whichever thread sums sends, one at a time (only a panic ends all from where it happens).
         let refuse = |why: &str| Err(crate::Error::Config { origin: "MPI".into(), why: why.into() });
         match mpi::initialize_with_threading(Threading::Serialized) {
             Some((universe, Threading::Serialized | Threading::Multiple)) => {
@@ -114,7 +114,7 @@ mod message_passing {
         sleeps: bool,
     }
 
-    /// Between two looks at what has come: tens of kilobytes at 1 Gbit/s.
+    /// Between two looks at what has come: longer ones delay the end of an exchange, shorter ones cost the cores more.
     const PAUSE: Duration = Duration::from_micros(100);
 
     impl World {

@@ -41,6 +41,8 @@ pub struct Plan {
     pub threads: usize,
     /// Processes at work.
     pub processes: usize,
+    /// They send gradients while they compute others.
+    pub overlaps: bool,
 }
 
 /// Is told what happens.

@@ -127,6 +127,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             floor: trainer.floor,
             threads: setting.threads.min(group.part(batch.lanes).len()),
             processes: group.size(),
+            overlaps: group.beside().is_some(),
         });
         Ok(trainer)
     }
