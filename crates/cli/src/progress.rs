@@ -171,10 +171,7 @@ fn describe(plan: &Plan) -> String {
     let threads = if plan.threads == 1 { "1 thread".into() } else { format!("{} threads", plan.threads) };
     let processes = match plan.processes {
         1 => String::new(),
-        processes => {
-            let when = if plan.overlaps { "while computing" } else { "after computing" };
-            format!(" in each of {processes} processes, which send gradients {when}")
-        }
+        processes => format!(" in each of {processes} processes"),
     };
     format!(
         "{kind}: {} parameters ({symbol} = {}, {} layers), {} protocol, seed {}\n\

@@ -73,7 +73,7 @@ pub struct Arguments {
     /// Keep each thread on a core of its own
     #[arg(long)]
     pin: bool,
-    /// With several processes, send gradients while others are computed [default: yes between machines]
+    /// With several processes, send gradients while others are computed [default: whichever is faster in the first steps]
     #[arg(long, value_parser = PossibleValuesParser::new(["yes", "no"]).map(|answer| answer == "yes"))]
     overlap: Option<bool>,
     /// New folder of this run [default: runs/CORPUS-MODEL-N]
@@ -336,7 +336,7 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let job = Job::join(arguments.overlap)?;
+    let job = Job::join()?;
     match together::open(arguments, &job) {
         Ok(Some(opened)) => train(arguments, &job, &opened).or_else(|error| together::failed(&job, error)),
         Ok(None) => Ok(together::FOLLOWED),
@@ -351,7 +351,14 @@ fn train(arguments: &Arguments, job: &Job, opened: &Opened) -> Result<ExitCode> 
     let signals = Signals::listen().context("cannot listen to signals")?;
     let lanes = job.group().part(run.config().batch.lanes).len();
     let peak = peak::measure(0.05) * (threads.min(lanes) * job.group().size()) as f64;
-    let setting = Setting { threads, disk: &System, peak_flops: Some(peak), pin: arguments.pin, group: job.group() };
+    let setting = Setting {
+        threads,
+        disk: &System,
+        peak_flops: Some(peak),
+        pin: arguments.pin,
+        group: job.group(),
+        overlap: arguments.overlap,
+    };
     if !job.leads() {
         kuramoto_train::train(run, corpus, &setting, &mut Follower(signals))?;
         return Ok(together::FOLLOWED);
@@ -410,8 +417,9 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
     ));
     if let Some(share) = summary.exchange_share {
         lines.push(format!(
-            "{:.1}% of the time went into exchanging gradients and waiting for each other\n",
-            100.0 * share
+            "{:.1}% of the time went into exchanging gradients and waiting for each other; they were sent {} computing\n",
+            100.0 * share,
+            if summary.overlapped == Some(true) { "while" } else { "after" }
         ));
     }
     lines.push("a sample, at temperature 0.8:\n".into());

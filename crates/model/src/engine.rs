@@ -71,6 +71,7 @@ pub struct Engine<F: Real, N: Network<F>> {
     /// Most sequences of a lane.
     stride: usize,
     reduction: Reduction<F>,
+    overlaps: bool,
     timings: Timings,
     workspaces: Vec<Mutex<N::Workspace>>,
     partial_sums: Vec<f64>,
@@ -113,6 +114,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             losses: vec![0.0; lanes * stride],
             stride,
             reduction,
+            overlaps: false,
             timings: Timings::default(),
             workspaces: (0..threads).map(|_| Mutex::new(network.workspace())).collect(),
             partial_sums: vec![0.0; count.div_ceil(CHUNK)],
@@ -157,6 +159,12 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
             return refuse("this system does not pin threads: leave it out".into());
         }
         Ok(())
+    }
+
+    /// Whether blocks of the gradient are sent while others are computed. All processes must be told the same; one alone has
+    /// nothing to send.
+    pub fn overlap(&mut self, overlaps: bool) {
+        self.overlaps = overlaps && self.group().size() > 1;
     }
 
     /// Pieces into which sums and updates are cut: more threads than that cannot share them.
@@ -255,7 +263,7 @@ impl<F: Real, N: Network<F>> Engine<F, N> {
         let (gradients, reduction, blocks) = (&mut self.gradients, &mut self.reduction, self.network.blocks());
         let losses = &mut self.losses[own.start * self.stride..own.end * self.stride];
         let len = self.network.gradient_len();
-        if !reduction.overlaps() {
+        if !self.overlaps {
             lanes.run(own, gradients, losses, None);
             self.timings.lanes = clock.lap();
             self.timings.exchange = 0.0;

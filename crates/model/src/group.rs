@@ -18,11 +18,8 @@ pub trait Group: Send + Sync {
     /// Replaces `bytes` by those of process 0.
     fn broadcast(&self, bytes: &mut [u8]);
 
-    /// The same processes, for a thread beside those that compute: it waits without keeping a core from them. None where
-    /// sending while others compute does not pay.
-    fn beside(&self) -> Option<Arc<dyn Group>> {
-        None
-    }
+    /// The same processes, for a thread beside those that compute: it waits without keeping a core from them.
+    fn beside(&self) -> Arc<dyn Group>;
 
     /// True everywhere if `flag` is true anywhere.
     fn any(&self, flag: bool) -> bool {
@@ -78,6 +75,10 @@ impl Group for Alone {
 
     fn broadcast(&self, _bytes: &mut [u8]) {}
 
+    fn beside(&self) -> Arc<dyn Group> {
+        Arc::new(Alone)
+    }
+
     fn any(&self, flag: bool) -> bool {
         flag
     }
@@ -86,7 +87,6 @@ impl Group for Alone {
 /// Threads of one process that stand for processes: what a group does can be tried without starting any.
 #[derive(Clone)]
 pub struct Played {
-    overlaps: bool,
     rank: usize,
     size: usize,
     board: Arc<Board>,
@@ -98,10 +98,10 @@ struct Board {
 }
 
 impl Played {
-    /// A group of `size`, one for each thread, that send while they compute or only afterwards.
-    pub fn cast(size: usize, overlaps: bool) -> Vec<Played> {
+    /// A group of `size`, one for each thread.
+    pub fn cast(size: usize) -> Vec<Played> {
         let board = Arc::new(Board { posted: Mutex::new(vec![Vec::new(); size]), barrier: Barrier::new(size) });
-        (0..size).map(|rank| Played { overlaps, rank, size, board: board.clone() }).collect()
+        (0..size).map(|rank| Played { rank, size, board: board.clone() }).collect()
     }
 
     /// Posts `bytes` for all to read, and reads once all have posted.
@@ -159,7 +159,7 @@ impl Group for Played {
         self.post(&own, |posted| bytes.copy_from_slice(&posted[0]));
     }
 
-    fn beside(&self) -> Option<Arc<dyn Group>> {
-        self.overlaps.then(|| Arc::new(self.clone()) as Arc<dyn Group>)
+    fn beside(&self) -> Arc<dyn Group> {
+        Arc::new(self.clone())
     }
 }

@@ -5,7 +5,7 @@
 //! many shares as there are processes; each does the rest of the tree for its share, and the shares are gathered. So the
 //! order of every sum is that of the tree, and with one sum a process as much is sent as in a ring all-reduce.
 //!
-//! Where it pays ([`Group::beside`]), blocks of the gradient are summed while the lanes are still at work on the rest: by
+//! If asked to, blocks of the gradient are summed while the lanes are still at work on the rest: by
 //! the lanes within a process (`relay.rs`), over all processes by a thread of its own.
 
 use crate::group::{Group, part};
@@ -53,7 +53,6 @@ fn within(addition: &Addition, own: &Range<usize>) -> bool {
 /// What is summed where, and room for what others send.
 pub(crate) struct Reduction<F> {
     group: Arc<dyn Group>,
-    beside: Option<Arc<dyn Group>>,
     lanes: usize,
     own: Range<usize>,
     /// Additions that this process does for whole lanes, and those of which every process does a share.
@@ -83,7 +82,6 @@ impl<F: Real> Reduction<F> {
         }
         Reduction {
             received: AlignedVec::zeros(Self::planned(&*group, lanes, len)),
-            beside: group.beside(),
             group,
             lanes,
             own,
@@ -105,11 +103,6 @@ impl<F: Real> Reduction<F> {
     /// The processes.
     pub(crate) fn group(&self) -> &Arc<dyn Group> {
         &self.group
-    }
-
-    /// True if blocks are summed while lanes are at work.
-    pub(crate) fn overlaps(&self) -> bool {
-        self.beside.is_some()
     }
 
     /// The lanes of all processes, counted.
@@ -147,7 +140,7 @@ impl<F: Real> Reduction<F> {
 
     /// Sums blocks over all processes as they come from the relay of this one.
     pub(crate) fn sum_blocks(&mut self, sums: Receiver<(usize, &mut [F])>) {
-        let Some(group) = self.beside.clone() else { return };
+        let group = self.group.beside();
         let roots = self.roots[group.rank()].clone();
         let mut waiting: Vec<VecDeque<&mut [F]>> = roots.iter().map(|_| VecDeque::new()).collect();
         for (lane, block) in sums {

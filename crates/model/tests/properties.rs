@@ -154,7 +154,7 @@ proptest! {
 
 /// The gradient, loss and norm of one batch in f32 for a number of threads, as bits.
 fn bits<N: Network<f32>>(network: N, threads: usize, batch: &Batch<'_>, sequences: usize) -> Vec<u64> {
-    bits_in_group(network, 8, threads, batch, sequences, Arc::new(Alone))
+    bits_in_group(network, 8, threads, batch, sequences, Arc::new(Alone), false)
 }
 
 fn bits_in_group<N: Network<f32>>(
@@ -164,8 +164,10 @@ fn bits_in_group<N: Network<f32>>(
     batch: &Batch<'_>,
     sequences: usize,
     group: Arc<dyn Group>,
+    overlap: bool,
 ) -> Vec<u64> {
     let mut engine = Engine::in_group(network, sequences, lanes, threads, group).unwrap();
+    engine.overlap(overlap);
     engine.initialize(3);
     let mut bits = Vec::new();
     for step in 1..=3 {
@@ -200,8 +202,9 @@ fn bits_of_all<N: Network<f32>>(
     batch: &Batch<'_>,
     sequences: usize,
     group: Vec<Played>,
+    overlap: bool,
 ) -> Vec<Vec<u64>> {
-    let run = |played: Played| bits_in_group(network(), lanes, 2, batch, sequences, Arc::new(played));
+    let run = |played: Played| bits_in_group(network(), lanes, 2, batch, sequences, Arc::new(played), overlap);
     std::thread::scope(|scope| {
         let started: Vec<_> = group.into_iter().map(|played| scope.spawn(|| run(played))).collect();
         started.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -216,16 +219,16 @@ fn process_count_changes_no_bit() {
     let network = || Kuramoto::new(KuramotoConfig { heads: 2, dropout: 0.1, ..small() }, LENGTH).unwrap();
     // Lanes that are no power of two, and more lanes than sequences.
     for lanes in [5, 8, 21] {
-        let alone = bits_in_group(network(), lanes, 2, &batch, sequences, Arc::new(Alone));
-        for (processes, beside) in [2, 3, 4, 5].into_iter().flat_map(|count| [(count, false), (count, true)]) {
-            let all = bits_of_all(network, lanes, &batch, sequences, Played::cast(processes, beside));
+        let alone = bits_in_group(network(), lanes, 2, &batch, sequences, Arc::new(Alone), false);
+        for (processes, overlap) in [2, 3, 4, 5].into_iter().flat_map(|count| [(count, false), (count, true)]) {
+            let all = bits_of_all(network, lanes, &batch, sequences, Played::cast(processes), overlap);
             assert!(
                 all.iter().all(|bits| *bits == alone),
-                "{processes} processes differ with {lanes} lanes ({beside})"
+                "{processes} processes differ with {lanes} lanes (overlap: {overlap})"
             );
         }
     }
-    let group = Played::cast(3, false).pop().unwrap();
+    let group = Played::cast(3).pop().unwrap();
     let refused = Engine::<f32, _>::in_group(network(), sequences, 2, 1, Arc::new(group)).err().unwrap();
     assert!(refused.to_string().contains("fewer"), "{refused}");
 }
@@ -244,13 +247,13 @@ fn sending_while_others_compute_changes_no_bit() {
             let mut config = KuramotoConfig { heads: 2, layers, ..small() };
             ablation::apply(&mut config, &[ablation.name]).unwrap();
             let network = || Kuramoto::new(config.clone(), LENGTH).unwrap();
-            let alone = bits_in_group(network(), 4, 2, &batch, sequences, Arc::new(Alone));
-            check(ablation.name, alone, bits_of_all(network, 4, &batch, sequences, Played::cast(2, true)));
+            let alone = bits_in_group(network(), 4, 2, &batch, sequences, Arc::new(Alone), false);
+            check(ablation.name, alone, bits_of_all(network, 4, &batch, sequences, Played::cast(2), true));
         }
         let config = TransformerConfig { vocab: 7, width: 12, layers, heads: 2, ..Default::default() };
         let network = || Transformer::new(config.clone(), LENGTH).unwrap();
-        let alone = bits_in_group(network(), 4, 2, &batch, sequences, Arc::new(Alone));
-        check("transformer", alone, bits_of_all(network, 4, &batch, sequences, Played::cast(2, true)));
+        let alone = bits_in_group(network(), 4, 2, &batch, sequences, Arc::new(Alone), false);
+        check("transformer", alone, bits_of_all(network, 4, &batch, sequences, Played::cast(2), true));
     }
 }
 

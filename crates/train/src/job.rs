@@ -34,7 +34,7 @@ fn started_as_several() -> Option<&'static str> {
 #[cfg(not(feature = "mpi"))]
 impl Job {
     /// Joins the other processes, of which there must be none.
-    pub fn join(_overlap: Option<bool>) -> Result<Job> {
+    pub fn join() -> Result<Job> {
         if let Some(name) = started_as_several() {
             let why = "this was started as several processes, but the program was built without MPI: build it with \
                        `cargo build --release --features mpi`";
@@ -51,15 +51,14 @@ impl Job {
 
 #[cfg(feature = "mpi")]
 impl Job {
-    /// Joins the other processes. `overlap` says whether gradients are sent while others are computed; unless told, where
-    /// processes are on several machines.
-    pub fn join(overlap: Option<bool>) -> Result<Job> {
+    /// Joins the other processes.
+    pub fn join() -> Result<Job> {
         use mpi::environment::Threading;
         // Whichever thread sums sends, one at a time (only a panic ends all from where it happens).
         let refuse = |why: &str| Err(crate::Error::Config { origin: "MPI".into(), why: why.into() });
         match mpi::initialize_with_threading(Threading::Serialized) {
             Some((universe, Threading::Serialized | Threading::Multiple)) => {
-                let world = message_passing::World::new(overlap);
+                let world = message_passing::World::new();
                 match started_as_several() {
                     Some(name) if world.size() == 1 => refuse(&format!(
                         "{name} says that this was started as several processes, but MPI knows of one: start it with mpirun, \
@@ -109,7 +108,6 @@ mod message_passing {
     pub struct World {
         rank: usize,
         size: usize,
-        overlaps: bool,
         /// Sleeps while it waits. MPI would ask without pause, which is faster, and keeps a core from those who compute.
         sleeps: bool,
     }
@@ -118,14 +116,9 @@ mod message_passing {
     const PAUSE: Duration = Duration::from_micros(100);
 
     impl World {
-        pub fn new(overlap: Option<bool>) -> World {
+        pub fn new() -> World {
             let world = SimpleCommunicator::world();
-            let size = world.size();
-            let several_machines = world.split_shared(world.rank()).size() < size;
-            // All must do the same, and may have been told otherwise.
-            let mut overlaps = [u8::from(overlap.unwrap_or(several_machines))];
-            world.process_at_rank(0).broadcast_into(&mut overlaps);
-            World { rank: world.rank() as usize, size: size as usize, overlaps: overlaps[0] == 1, sleeps: false }
+            World { rank: world.rank() as usize, size: world.size() as usize, sleeps: false }
         }
     }
 
@@ -181,8 +174,8 @@ mod message_passing {
             }
         }
 
-        fn beside(&self) -> Option<Arc<dyn Group>> {
-            (self.overlaps && self.size > 1).then(|| Arc::new(World { sleeps: true, ..*self }) as Arc<dyn Group>)
+        fn beside(&self) -> Arc<dyn Group> {
+            Arc::new(World { sleeps: true, ..*self })
         }
 
         fn broadcast(&self, bytes: &mut [u8]) {

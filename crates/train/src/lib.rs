@@ -17,6 +17,7 @@ pub mod layers;
 pub mod listing;
 mod memory;
 pub mod metrics;
+mod overlap;
 pub mod presets;
 mod recorder;
 pub mod run;

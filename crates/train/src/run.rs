@@ -63,6 +63,9 @@ pub struct Summary {
     /// Of several processes: share of the time that the first spent on sending, receiving and waiting for the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_share: Option<f64>,
+    /// Whether several processes sent gradients while they computed others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlapped: Option<bool>,
 }
 
 /// Why training ended.

@@ -41,8 +41,6 @@ pub struct Plan {
     pub threads: usize,
     /// Processes at work.
     pub processes: usize,
-    /// They send gradients while they compute others.
-    pub overlaps: bool,
 }
 
 /// Is told what happens.
@@ -78,12 +76,14 @@ pub struct Setting<'a> {
     pub pin: bool,
     /// The processes that train this run together.
     pub group: Arc<dyn Group>,
+    /// They send gradients while they compute others; found out in the first steps unless told.
+    pub overlap: Option<bool>,
 }
 
 impl<'a> Setting<'a> {
     /// A single process.
     pub fn alone(threads: usize, disk: &'a dyn Disk) -> Setting<'a> {
-        Setting { threads, disk, peak_flops: None, pin: false, group: Arc::new(Alone) }
+        Setting { threads, disk, peak_flops: None, pin: false, group: Arc::new(Alone), overlap: None }
     }
 
     /// True for the process that reads and writes.

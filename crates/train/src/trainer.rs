@@ -14,6 +14,7 @@ use crate::error::{At, Error, Result};
 use crate::evaluate::bits_per_byte;
 use crate::memory;
 use crate::metrics::Row;
+use crate::overlap::Overlap;
 use crate::recorder::Recorder;
 use crate::run::{Ended, Run, Summary, Which};
 use crate::setting::{Observer, Plan, Setting, planned_bytes};
@@ -51,6 +52,7 @@ struct Trainer<'a, N: Network<f32>> {
     targets: Vec<u8>,
     /// The last step that is safe on disk.
     saved: Option<u64>,
+    overlap: Overlap,
     /// Seconds of steps of this process, and of their exchanges.
     worked: (f64, f64),
 }
@@ -110,6 +112,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             steps,
             state,
             saved,
+            overlap: Overlap::new(setting.overlap, &**group),
             worked: (0.0, 0.0),
         };
         trainer.observer.plan(&Plan {
@@ -127,7 +130,6 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             floor: trainer.floor,
             threads: setting.threads.min(group.part(batch.lanes).len()),
             processes: group.size(),
-            overlaps: group.beside().is_some(),
         });
         Ok(trainer)
     }
@@ -177,6 +179,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             self.corpus.read(window, tokens, targets);
         }
         let batch = Batch { tokens: &self.tokens, targets: &self.targets, length: context };
+        self.engine.overlap(self.overlap.now());
         let loss = self.engine.gradient(&batch, config.seed, step)?;
         let norm = self.engine.gradient_norm();
         let bad = self.state.objection(loss, norm, config.bad_steps.spike);
@@ -204,6 +207,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             ..Default::default()
         };
         let seconds = started.elapsed().as_secs_f64();
+        self.overlap.took(seconds, &*self.setting.group);
         self.worked = (self.worked.0 + seconds, self.worked.1 + self.engine.timings().exchange);
         row.tokens_per_second = config.batch.tokens() as f64 / seconds;
         row.utilisation =
@@ -399,6 +403,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             bad_steps: self.state.bad_steps,
             exchange_share: (self.setting.group.size() > 1 && self.worked.0 > 0.0)
                 .then(|| self.worked.1 / self.worked.0),
+            overlapped: (self.setting.group.size() > 1).then(|| self.overlap.now()),
         };
         if self.setting.leads() {
             self.run.save_summary(self.setting.disk, &summary)?;

@@ -10,8 +10,8 @@ use kuramoto_train::{Run, Setting, Summary};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Trains with `count` processes until each is told to stop or all is done. Only the first may touch the disk. More than two
-/// send while they compute.
+/// Trains with `count` processes until each is told to stop or all is done. Only the first may touch the disk. Two send after
+/// computing, four while computing, three find out what is faster.
 fn together(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -> Vec<Summary> {
     let (_, corpus) = tiny("");
     let (corpus, stop) = (&corpus, &stop);
@@ -21,10 +21,11 @@ fn together(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -> Vec<
                 let dead = Faulty::new(0, usize::MAX);
                 let mut setting = setting(if rank == 0 { &System } else { &dead }, 1);
                 setting.group = Arc::new(played);
+                setting.overlap = (count != 3).then_some(count > 2);
                 kuramoto_train::train(run, corpus, &setting, &mut StopAfter(stop(rank))).unwrap()
             })
         };
-        let started: Vec<_> = Played::cast(count, count > 2).into_iter().enumerate().map(train).collect();
+        let started: Vec<_> = Played::cast(count).into_iter().enumerate().map(train).collect();
         started.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
 }
