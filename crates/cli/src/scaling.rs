@@ -58,6 +58,6 @@ pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points
         }
         write!(text, "\npredicted, batches of {batch} x {context}, a lane a core:\n\n{table}").ok();
     }
-    text + "\ncores like these, each as fast beside the others as alone; machines joined by 10 Gbit/s and 50 us; a batch keeps \
-            as many cores busy as it has sequences\n"
+    text + "\ncores like these, each as fast beside the others as alone; machines joined by 10 Gbit/s and 50 us, gradients \
+            sent while others are computed; a batch keeps as many cores busy as it has sequences\n"
 }
