@@ -107,7 +107,9 @@ impl Results {
     pub fn gather(plan: &Plan) -> Result<Results> {
         let mut arms: Vec<Arm> = Vec::new();
         for planned in &plan.runs {
-            let Status::Finished(summary) = status(plan, planned)? else { continue };
+            let Status::Finished(mut summary) = status(plan, planned)? else { continue };
+            // A report may be moved with its plan.
+            summary.run = planned.folder.clone().into();
             let finished = Finished::read(plan, planned, *summary)?;
             let same = |arm: &&mut Arm| (&*arm.table, &*arm.name, &*arm.corpus, arm.budget) == planned.cell();
             match arms.iter_mut().find(same) {

@@ -52,6 +52,7 @@ fn the_ablation_suite_from_plan_to_report() {
     assert_eq!((text("cells.csv").lines().count(), text("claims.csv").lines().count()), (15, 14));
     assert_eq!(text("report.tex").matches("\\bottomrule").count(), 4, "cells, claims, ranks, speeds");
     every_link_leads_somewhere(&plan, &text("report.html"));
+    assert!(!text("report.json").contains(&*plan.folder().to_string_lossy()), "a report knows where it was made");
     let drawn = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "png"));
     for path in drawn.clone() {
         assert!(fs::read(path).unwrap().starts_with(b"\x89PNG"), "{}", path.display());

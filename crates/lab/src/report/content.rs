@@ -165,9 +165,15 @@ fn in_short(results: &Results) -> Vec<String> {
         let names = if statements.is_empty() { "none".into() } else { statements.join("; ") };
         format!("{} of {} claims {}: {names}.", statements.len(), results.claims.len(), verdict.words())
     };
-    let mut list: Vec<String> = [Verdict::Reproduced, Verdict::NotReproduced].map(line).into();
-    let open = of(Verdict::Inconclusive).count();
-    list.push(format!("{open} of {} claims {}.", results.claims.len(), Verdict::Inconclusive.words()));
+    let mut list: Vec<String> = [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive].map(line).into();
+    let outside = |word: &str, is_outside: fn(&Claim) -> bool| {
+        let names: Vec<&str> = results.claims.iter().filter(|c| is_outside(c)).map(|c| &*c.statement).collect();
+        (!names.is_empty()).then(|| {
+            format!("Another size than in the paper, whose value is {word} our 95% interval: {}.", names.join("; "))
+        })
+    };
+    list.extend(outside("below", |claim| claim.paper < claim.interval.low));
+    list.extend(outside("above", |claim| claim.paper > claim.interval.high));
     for ranks in &results.ranks {
         let interval = match ranks.interval.low.is_nan() {
             true => String::new(),
