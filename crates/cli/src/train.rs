@@ -417,9 +417,13 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
     ));
     if let Some(share) = summary.exchange_share {
         lines.push(format!(
-            "{:.1}% of the time went into exchanging gradients and waiting for each other; they were sent {} computing\n",
+            "{:.1}% of the time went into exchanging gradients and waiting for each other{}\n",
             100.0 * share,
-            if summary.overlapped == Some(true) { "while" } else { "after" }
+            match summary.overlapped {
+                Some(true) => "; they were sent while computing",
+                Some(false) => "; they were sent after computing",
+                None => "",
+            }
         ));
     }
     lines.push("a sample, at temperature 0.8:\n".into());

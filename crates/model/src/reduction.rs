@@ -5,8 +5,8 @@
 //! many shares as there are processes; each does the rest of the tree for its share, and the shares are gathered. So the
 //! order of every sum is that of the tree, and with one sum a process as much is sent as in a ring all-reduce.
 //!
-//! If asked to, blocks of the gradient are summed while the lanes are still at work on the rest: by
-//! the lanes within a process (`relay.rs`), over all processes by a thread of its own.
+//! If asked to, blocks of the gradient are summed while the lanes are still at work on the rest: by the lanes within a
+//! process (`relay.rs`), over all processes by a thread of its own.
 
 use crate::group::{Group, part};
 use crate::relay::Relay;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Relay<'g, F> {
     additions: Vec<Addition>,
     /// Of every block and addition, what came first.
-    left: Vec<Mutex<Vec<Option<&'g mut [F]>>>>,
+    waiting: Vec<Mutex<Vec<Option<&'g mut [F]>>>>,
     sums: Sender<(usize, &'g mut [F])>,
 }
 
@@ -19,7 +19,7 @@ impl<'g, F: Real> Relay<'g, F> {
     pub(crate) fn new(additions: Vec<Addition>, blocks: usize) -> (Self, Receiver<(usize, &'g mut [F])>) {
         let empty = || Mutex::new(additions.iter().map(|_| None).collect());
         let (sums, out) = channel();
-        (Relay { left: (0..blocks).map(|_| empty()).collect(), additions, sums }, out)
+        (Relay { waiting: (0..blocks).map(|_| empty()).collect(), additions, sums }, out)
     }
 
     /// Takes a block of a lane, and adds what can be added: on this thread alone, as a thread that waits for others of its
@@ -30,7 +30,7 @@ impl<'g, F: Real> Relay<'g, F> {
                 continue;
             }
             let other = {
-                let mut waiting = self.left[index].lock().unwrap_or_else(PoisonError::into_inner);
+                let mut waiting = self.waiting[index].lock().unwrap_or_else(PoisonError::into_inner);
                 match waiting[i].take() {
                     Some(other) => other,
                     None => {

@@ -9,7 +9,7 @@ const TIMED: usize = 6;
 /// What the processes do, and how long it took.
 pub(crate) struct Overlap {
     /// None until it is known.
-    decided: Option<bool>,
+    pub(crate) decided: Option<bool>,
     /// Seconds of steps without and with.
     seconds: [Vec<f64>; 2],
 }

@@ -63,7 +63,7 @@ pub struct Summary {
     /// Of several processes: share of the time that the first spent on sending, receiving and waiting for the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_share: Option<f64>,
-    /// Whether several processes sent gradients while they computed others.
+    /// Whether several processes sent gradients while they computed others; none if the run ended before that was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlapped: Option<bool>,
 }

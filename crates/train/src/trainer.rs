@@ -403,7 +403,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             bad_steps: self.state.bad_steps,
             exchange_share: (self.setting.group.size() > 1 && self.worked.0 > 0.0)
                 .then(|| self.worked.1 / self.worked.0),
-            overlapped: (self.setting.group.size() > 1).then(|| self.overlap.now()),
+            overlapped: self.overlap.decided.filter(|_| self.setting.group.size() > 1),
         };
         if self.setting.leads() {
             self.run.save_summary(self.setting.disk, &summary)?;
