@@ -1,6 +1,6 @@
 //! Arms: what is compared, before it has a corpus, a size and a seed.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::{Experiment, Request};
 use crate::scale::Scale;
 use kuramoto_model::ablation::ABLATIONS;
@@ -55,8 +55,26 @@ impl Arm {
     }
 }
 
-/// Every arm of an experiment, in the order of the paper's tables.
-pub(crate) fn arms(request: &Request) -> Vec<Arm> {
+/// The arms that were asked for, in the order of the paper's tables; ablations always with their reference.
+pub(crate) fn arms(request: &Request) -> Result<Vec<Arm>> {
+    let mut arms = all(request);
+    if let Some(unknown) = request.arms.iter().find(|name| arms.iter().all(|arm| arm.name != **name)) {
+        let names: Vec<&str> = arms.iter().map(|arm| &*arm.name).collect();
+        return Err(Error::Choice {
+            what: "arms",
+            value: format!("{unknown:?}"),
+            allowed: format!("choose from {}", names.join(", ")),
+        });
+    }
+    if !request.arms.is_empty() {
+        let asked = |arm: &Arm| request.arms.contains(&arm.name);
+        let ablated = arms.iter().any(|arm| arm.ablation.is_some() && asked(arm));
+        arms.retain(|arm| asked(arm) || ablated && arm.name == "reference");
+    }
+    Ok(arms)
+}
+
+fn all(request: &Request) -> Vec<Arm> {
     let own = request.protocol.unwrap_or(match request.scale {
         Scale::Paper => Protocol::Paper,
         Scale::Smoke | Scale::Study => Protocol::Tuned,

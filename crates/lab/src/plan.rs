@@ -58,6 +58,8 @@ pub struct Request {
     pub scale: Scale,
     /// Corpora; the scale's if empty.
     pub corpora: Vec<String>,
+    /// Arms by name; all of the experiment if empty.
+    pub arms: Vec<String>,
     /// Where a named corpus lies.
     pub data_path: String,
     /// Seeds of every arm; the scale's if None.
@@ -146,12 +148,13 @@ impl Plan {
         if seeds == 0 {
             return Err(Error::Choice { what: "seeds", value: "0".into(), allowed: "it must be at least 1".into() });
         }
+        let arms = arms(request)?;
         let mut runs = Vec::new();
         for corpus in corpora {
             let mut identity: Option<Identity> = None;
             // Seed by seed, so that a plan that is stopped early has compared all arms.
             for seed in 0..seeds {
-                for arm in arms(request) {
+                for arm in &arms {
                     for budget in arm.budgets(budgets) {
                         let mut config = arm.config(request, corpus, budget, seed)?;
                         let identity = match &mut identity {
@@ -159,7 +162,7 @@ impl Plan {
                             none => none.insert(Corpus::open(&config.source()?, cache)?.identity().clone()),
                         };
                         config.resolve(identity)?;
-                        runs.push(planned(runs.len(), &arm, config, identity, budget, seed)?);
+                        runs.push(planned(runs.len(), arm, config, identity, budget, seed)?);
                     }
                 }
             }

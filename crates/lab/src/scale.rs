@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Scale {
     /// Seconds a run: shows that everything works, and nothing about the models.
     Smoke,
-    /// Minutes a run: small models on a few million bytes of enwik8.
+    /// Minutes a run: small models on ten million bytes of enwik8.
     Study,
     /// Days a run: the paper's protocol.
     Paper,

@@ -14,6 +14,7 @@ fn request(experiment: Experiment) -> Request {
         experiment,
         scale: Scale::Smoke,
         corpora: vec![],
+        arms: vec![],
         data_path: String::new(),
         seeds: None,
         budgets: vec![],
@@ -56,6 +57,22 @@ fn every_table_has_its_arms() {
     assert_eq!(arms(Experiment::Ablations, "ablations"), 14);
     assert_eq!(arms(Experiment::Grid, "grid"), 2 * 5 * 5);
     assert_eq!(arms(Experiment::Paper, "paper"), 4 + 14 + 50);
+}
+
+#[test]
+fn only_the_arms_asked_for_and_what_they_are_compared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |experiment, arms: &[&str]| -> kuramoto_lab::Result<Vec<String>> {
+        let request = Request { arms: arms.iter().map(|name| name.to_string()).collect(), ..request(experiment) };
+        let plan = Plan::create(&request, &folder.path().join(arms.concat()), Path::new("unused"))?;
+        Ok(plan.runs.iter().filter(|run| run.seed == 0).map(|run| run.arm.clone()).collect())
+    };
+    let two = of(Experiment::Ablations, &["linear-gates", "no-value-gate"]).unwrap();
+    assert_eq!(two, ["reference", "no-value-gate", "linear-gates"], "in the paper's order");
+    let pair = ["kuramoto-paper", "transformer-paper"];
+    assert_eq!(of(Experiment::Compare, &pair).unwrap(), pair);
+    let error = of(Experiment::Compare, &["linear-gates"]).unwrap_err().to_string();
+    assert!(error.contains("arms = \"linear-gates\" is not allowed: choose from kuramoto-tuned,"), "{error}");
 }
 
 #[test]

@@ -52,6 +52,9 @@ struct PlanArguments {
     /// Corpora, separated by commas [default: tales at smoke, else enwik8]
     #[arg(long = "corpus", value_name = "CORPUS", value_delimiter = ',')]
     corpora: Vec<String>,
+    /// Arms, separated by commas; ablations come with their reference [default: all]
+    #[arg(long, value_name = "ARM", value_delimiter = ',')]
+    arms: Vec<String>,
     /// Where a named corpus lies
     #[arg(long, value_name = "PATH", default_value = "")]
     data_path: String,
@@ -98,6 +101,7 @@ fn make(arguments: &PlanArguments) -> Result<()> {
         experiment: Experiment::named(&arguments.experiment)?,
         scale: Scale::named(&arguments.scale)?,
         corpora: arguments.corpora.clone(),
+        arms: arguments.arms.clone(),
         data_path: arguments.data_path.clone(),
         seeds: arguments.seeds,
         budgets: budgets.collect::<Result<_, _>>()?,
