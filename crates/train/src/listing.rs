@@ -1,10 +1,11 @@
 //! What runs there are, as far as their files tell.
 
 use crate::error::Result;
-use crate::metrics;
+use crate::metrics::{self, Glance};
 use crate::run::{Ended, Run};
 use serde::Serialize;
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// One run.
@@ -42,12 +43,11 @@ impl Listed {
         let training = run.is_training();
         // A run that goes on after an old summary is told by its rows.
         let summary = run.summary().filter(|_| !training);
-        let rows = match &summary {
-            Some(_) => Vec::new(),
-            None => metrics::read(&folder.join("metrics.jsonl")).unwrap_or_default(),
+        let rows = match (&summary, File::open(folder.join("metrics.jsonl"))) {
+            (None, Ok(file)) => metrics::glance(BufReader::with_capacity(1 << 18, file)),
+            _ => Glance::default(),
         };
-        let last = rows.last();
-        let best = rows.iter().filter_map(|row| row.validation_bits_per_byte).min_by(f64::total_cmp);
+        let (last, best) = (rows.last.as_ref(), rows.best);
         Ok(Listed {
             status: match &summary {
                 _ if training => "training",
@@ -66,7 +66,7 @@ impl Listed {
             tokens: summary.as_ref().map_or_else(|| last.map_or(0, |row| row.tokens), |summary| summary.tokens),
             validation_bits_per_byte: summary.as_ref().map_or(best, |summary| summary.validation_bits_per_byte),
             floor_bits_per_byte: summary.as_ref().map_or_else(
-                || rows.first().and_then(|row| row.floor_bits_per_byte),
+                || rows.first.as_ref().and_then(|row| row.floor_bits_per_byte),
                 |summary| summary.floor_bits_per_byte,
             ),
             test_bits_per_byte: summary.as_ref().and_then(|summary| summary.test_bits_per_byte),

@@ -2,10 +2,12 @@
 
 use crate::disk::{self, Disk};
 use crate::error::{At, Result};
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
+use std::io::BufRead;
 use std::path::Path;
+use std::{fs, mem};
 
 /// One step. All but the last three fields are the same bits in every repetition of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -70,6 +72,37 @@ pub fn parse(text: &[u8]) -> Vec<Row> {
     text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
+/// What a list of runs tells of a file.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Glance {
+    pub first: Option<Row>,
+    pub last: Option<Row>,
+    /// Of the validations, the least bits per byte.
+    pub best: Option<f64>,
+}
+
+/// Parses the first row, the last and those with a validation; a torn last line is passed over. A run of the paper's
+/// length has 275,000 rows, and a page that watches it looks again and again: to parse them all would take time from
+/// training.
+pub(crate) fn glance(mut file: impl BufRead) -> Glance {
+    let row = |line: &[u8]| serde_json::from_slice::<Row>(line).ok();
+    let validation = memmem::Finder::new("\"validation_bits_per_byte\"");
+    let mut glance = Glance::default();
+    let (mut line, mut last) = (Vec::new(), Vec::new());
+    while file.read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n") {
+        if glance.first.is_none() {
+            glance.first = row(&line);
+        }
+        if validation.find(&line).is_some() {
+            let bits = row(&line).and_then(|row| row.validation_bits_per_byte);
+            glance.best = glance.best.into_iter().chain(bits).min_by(f64::total_cmp);
+        }
+        mem::swap(&mut line, &mut last);
+        line.clear();
+    }
+    Glance { last: row(&last), ..glance }
+}
+
 /// Makes a file end after `step`: later rows, which a resumed run writes again, and a torn one are removed. Returns its
 /// length.
 pub(crate) fn rewind(disk: &dyn Disk, path: &Path, step: u64) -> Result<u64> {
@@ -92,4 +125,26 @@ pub(crate) fn rewind(disk: &dyn Disk, path: &Path, step: u64) -> Result<u64> {
         disk::replace(disk, path, &kept)?;
     }
     Ok(kept.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_tells_what_all_rows_tell() {
+        let row = |step: u64, validation: Option<f64>| {
+            let bad = (step == 2).then(|| "\"validation_bits_per_byte\":0".to_string());
+            Row { step, bad, validation_bits_per_byte: validation, ..Row::default() }.to_line()
+        };
+        let rows = [row(1, None), row(2, None), row(3, Some(2.5)), row(4, Some(2.25)), row(5, Some(3.0)), row(6, None)];
+        let whole = rows.concat();
+        // Cut anywhere, as by a process that died while it wrote.
+        for end in 0..=whole.len() {
+            let text = &whole.as_bytes()[..end];
+            let all = parse(&text[..whole[..end].rfind('\n').unwrap_or(0)]);
+            let best = all.iter().filter_map(|row| row.validation_bits_per_byte).min_by(f64::total_cmp);
+            assert_eq!(glance(text), Glance { first: all.first().cloned(), last: all.last().cloned(), best });
+        }
+    }
 }
