@@ -190,7 +190,7 @@ fn nonsense_is_answered_in_one_sentence() {
         (&["train", "--steps", "many"], 2, "length.steps"),
         (&["train", "--steps", "0"], 2, "length.steps = 0"),
         (&["train", "--threads", "0"], 2, "from 1 to 1024"),
-        (&["train", "--data-path", "x"], 2, "add --data enwik8"),
+        (&["train", "--data-path", "x"], 2, "name one of them"),
         (&["train", "--data", "/dev/null"], 1, "neither a file nor a folder"),
         (&["train", "--data", "nowhere.txt"], 1, "nowhere.txt"),
         (&["train", "--data", "short.txt"], 1, "does not fill a batch"),

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Experiment, Request};
 use crate::scale::Scale;
 use kuramoto_model::ablation::ABLATIONS;
+use kuramoto_train::data::Source;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::{Config, Layer};
 
@@ -29,12 +30,16 @@ impl Arm {
         let set = |key: &str, value: String| Layer::set("the plan", key, &value);
         // The preset whose recipe was tuned nearest to that size.
         let preset = if budget < 5_000_000 { "1m" } else { "5m" };
+        let (corpus, path) = match corpus.split_once('=') {
+            Some((name, path)) if Source::is_name(name) => (name, path),
+            _ => (corpus, &*request.data_path),
+        };
         let mut layers = vec![
             text("preset", preset),
             text("protocol", self.protocol.name()),
             text("model.kind", self.kind),
             text("data.corpus", corpus),
-            text("data.path", &request.data_path),
+            text("data.path", path),
             set("budget", budget.to_string()),
             set("seed", seed.to_string()),
             request.scale.layer(),

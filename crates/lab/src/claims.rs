@@ -1,8 +1,11 @@
 //! Claims of the paper about differences, and what paired runs say of them.
 
 use crate::paper;
+use crate::plan::{Plan, Planned};
 use crate::results::{Arm, pairs};
-use crate::statistics::{Interval, bootstrap, holm, kendall, mean, mean_interval, ranks, sign_flip, smallest_p};
+use crate::statistics::{
+    Interval, bootstrap, holm, kendall, mean, mean_interval, order_p, ranks, sign_flip, smallest_p,
+};
 use kuramoto_model::ablation::ABLATIONS;
 use serde::Serialize;
 
@@ -62,6 +65,27 @@ pub struct Claim {
 
 /// Highest corrected p-value that counts as shown.
 pub const LEVEL: f64 = 0.05;
+
+/// Fewest seeds with which one of so many claims of a table could pass the corrected test.
+pub fn seeds_needed(claims: usize) -> usize {
+    (1..64).find(|&seeds| smallest_p(seeds) * claims as f64 <= LEVEL).unwrap_or(64)
+}
+
+/// Claims that the runs of a plan can be asked about, in the table that has most.
+pub fn most_in_a_table(plan: &Plan) -> usize {
+    let first = |run: &&Planned| run.seed == plan.runs[0].seed;
+    let claims = |run: &Planned| match run.table.as_str() {
+        "compare" if run.arm.starts_with("kuramoto") => 1 + usize::from(run.config.validation.test),
+        "ablations" if run.arm != "reference" => 1,
+        "grid" if run.arm.ends_with("-h2-l2") => 1,
+        _ => 0,
+    };
+    let in_table = |table| plan.runs.iter().filter(first).filter(|run| run.table == table).map(claims).sum();
+    TABLES.map(in_table).into_iter().max().unwrap_or(0)
+}
+
+/// The tables of the paper, in its order.
+pub(crate) const TABLES: [&str; 3] = ["compare", "ablations", "grid"];
 
 /// Every claim that these arms can be asked about.
 pub(crate) fn claims(arms: &[Arm]) -> Vec<Claim> {
@@ -154,20 +178,22 @@ fn ablation_claims(arms: &[Arm]) -> Vec<Claim> {
     groups.iter().filter_map(of).flatten().collect()
 }
 
-/// Depth matters more than heads: per seed, what going from two to five layers gains, averaged over heads, less the
-/// range over heads, averaged over depths.
+/// Depth matters more than heads: per seed, the range over depths, averaged over heads, less the range over heads,
+/// averaged over depths. Ranges grow with noise, so ranges of as many cells each are compared: were depth and heads
+/// alike, either could come out larger.
 fn grid_claims(arms: &[Arm]) -> Vec<Claim> {
     let groups = groups(arms, "grid");
     let of = |(group, model): (&Vec<&Arm>, &str)| {
         let cell = |heads: usize, layers: usize| named(group, &format!("{model}-h{heads}-l{layers}"));
         let corner = cell(2, 2)?;
         let margin = |value: &dyn Fn(usize, usize) -> Option<f64>| -> Option<f64> {
-            let gains = (2..=6).map(|heads| Some(value(heads, 2)? - value(heads, 5)?));
-            let ranges = (2..=6).map(|layers| {
-                let row = (2..=6).map(|heads| value(heads, layers)).collect::<Option<Vec<f64>>>()?;
+            let range = |of: &dyn Fn(usize) -> Option<f64>| {
+                let row = (2..=6).map(of).collect::<Option<Vec<f64>>>()?;
                 Some(row.iter().copied().fold(f64::MIN, f64::max) - row.iter().copied().fold(f64::MAX, f64::min))
-            });
-            Some(mean(&gains.collect::<Option<Vec<_>>>()?) - mean(&ranges.collect::<Option<Vec<_>>>()?))
+            };
+            let over_depths = (2..=6).map(|heads| range(&|layers| value(heads, layers)));
+            let over_heads = (2..=6).map(|layers| range(&|heads| value(heads, layers)));
+            Some(mean(&over_depths.collect::<Option<Vec<_>>>()?) - mean(&over_heads.collect::<Option<Vec<_>>>()?))
         };
         let of_seed = |seed| margin(&|h, l| cell(h, l)?.runs.get(seed)?.summary.validation_bits_per_byte);
         let ours = corner.runs.keys().filter_map(of_seed).collect();
@@ -180,7 +206,7 @@ fn grid_claims(arms: &[Arm]) -> Vec<Claim> {
 
 /// Holm's correction within each table, and the verdicts.
 fn correct(claims: &mut [Claim]) {
-    for table in ["compare", "ablations", "grid"] {
+    for table in TABLES {
         let mut same: Vec<&mut Claim> = claims.iter_mut().filter(|claim| claim.table == table).collect();
         let adjusted = holm(&same.iter().map(|claim| claim.p).collect::<Vec<_>>());
         let count = same.len() as f64;
@@ -205,6 +231,8 @@ pub struct RankAgreement {
     pub tau: f64,
     /// 95% bootstrap interval over seeds.
     pub interval: Interval,
+    /// Of the permutation test that the two orders have nothing to do with each other, two-sided.
+    pub p: f64,
     /// Every ablation that has all seeds, in the paper's order.
     pub rows: Vec<Rank>,
 }
@@ -255,6 +283,7 @@ fn rank_agreement(group: &[&Arm]) -> Option<RankAgreement> {
     Some(RankAgreement {
         corpus: reference.corpus.clone(),
         tau: kendall(&means(&all), &paper),
+        p: order_p(&means(&all), &paper),
         interval: bootstrap(seeds, |chosen| kendall(&means(chosen), &paper)),
         rows: rows.collect(),
     })

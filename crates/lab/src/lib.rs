@@ -9,6 +9,7 @@ pub mod claims;
 pub mod error;
 pub mod paper;
 pub mod plan;
+mod proof;
 pub mod report;
 pub mod results;
 pub mod runner;

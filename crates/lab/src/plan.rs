@@ -9,11 +9,14 @@ use crate::error::{Error, Result};
 use crate::scale::Scale;
 use kuramoto_model::ablation::ABLATIONS;
 use kuramoto_train::config::Model;
+use kuramoto_train::data::Source;
+use kuramoto_train::data::source::ENWIK8_SHA256;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::{Config, Corpus, Identity, Layer, Split};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 const FORMAT: u32 = 1;
@@ -47,6 +50,16 @@ impl Experiment {
             }),
         }
     }
+
+    /// True if its plans have runs of this table.
+    fn holds(self, table: &str) -> bool {
+        match self {
+            Experiment::Compare => table == "compare",
+            Experiment::Ablations => table == "ablations",
+            Experiment::Grid => table == "grid",
+            Experiment::Paper => true,
+        }
+    }
 }
 
 /// What a plan is made from.
@@ -56,11 +69,11 @@ pub struct Request {
     pub experiment: Experiment,
     /// How large.
     pub scale: Scale,
-    /// Corpora; the scale's if empty.
+    /// Corpora (a name, NAME=PATH, a file or a folder); the scale's if empty.
     pub corpora: Vec<String>,
     /// Arms by name; all of the experiment if empty.
     pub arms: Vec<String>,
-    /// Where a named corpus lies.
+    /// Where a named corpus lies whose path is not given with it.
     pub data_path: String,
     /// Seeds of every arm; the scale's if None.
     pub seeds: Option<u64>,
@@ -99,16 +112,46 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// True if its model is one that the arm's name promises.
+    /// True if its model and recipe are what the arm's name promises; what an ablation promises takes its reference to
+    /// tell.
     fn belongs(&self) -> bool {
-        let kind = self.config.model.kind().name();
+        let (model, protocol) = (&self.config.model, self.config.protocol.name());
+        let kind = model.kind().name();
         match self.table.as_str() {
-            "compare" | "grid" => self.arm.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')),
+            "compare" => self.arm == format!("{kind}-{protocol}"),
+            "grid" => self.arm == format!("{kind}-h{}-l{}", model.heads(), model.layers()),
             "ablations" => {
                 kind == "kuramoto" && (self.arm == "reference" || ABLATIONS.iter().any(|row| row.name == self.arm))
             }
             _ => false,
         }
+    }
+
+    /// True if the corpus is the one it is named after.
+    fn is_of_its_corpus(&self) -> bool {
+        let data = &self.config.data;
+        let named = !Source::is_name(&data.corpus) || data.corpus == self.corpus;
+        named && (self.corpus == "enwik8") == (data.sha256 == ENWIK8_SHA256)
+    }
+
+    /// True if it is the reference changed by its ablation, and by nothing else than the width and the seed.
+    fn is_ablated(&self, reference: &Planned) -> bool {
+        let mut expected = Config { seed: self.seed, ..reference.config.clone() };
+        let applied = expected.ablate(std::slice::from_ref(&self.arm)).is_ok();
+        let differs = expected.model != reference.config.model;
+        if let (Model::Kuramoto(expected), Model::Kuramoto(own)) = (&mut expected.model, &self.config.model) {
+            expected.width = own.width;
+        }
+        applied && differs && expected == self.config
+    }
+
+    /// True if it is trained and judged on the same bytes, so that seeds are pairs.
+    fn pairs_with(&self, other: &Planned) -> bool {
+        let read = |run: &Planned| {
+            let Config { batch, data, length, validation, .. } = run.config.clone();
+            (batch, data, length, validation)
+        };
+        read(self) == read(other)
     }
 
     /// What runs of one arm share: all but the seed.
@@ -174,7 +217,9 @@ impl Plan {
             runs,
             folder: folder.to_path_buf(),
         };
-        plan.check()?;
+        plan.check().map_err(|why| {
+            Error::plan(folder, format!("no plan was written: {why}; --set may not change what tells the arms apart"))
+        })?;
         let path = plan.path();
         let json = serde_json::to_vec_pretty(&plan).expect("a plan is plain data");
         let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, json));
@@ -185,12 +230,15 @@ impl Plan {
     /// Reads a plan.
     pub fn open(folder: &Path) -> Result<Plan> {
         let path = folder.join("plan.json");
-        let bytes = fs::read(&path).map_err(|error| {
-            Error::plan(folder, format!("it is not a plan ({}: {error}); make one with `lab plan`", path.display()))
+        let bytes = fs::read(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::plan(folder, "it holds no plan.json: make a plan with `lab plan`"),
+            _ => Error::plan(&path, format!("it cannot be read: {error}")),
         })?;
-        let mut plan: Plan = serde_json::from_slice(&bytes).map_err(|error| Error::plan(&path, error.to_string()))?;
+        let undo = |why: String| Error::plan(&path, format!("{why}: undo the change, or make the plan anew"));
+        let mut plan: Plan =
+            serde_json::from_slice(&bytes).map_err(|error| undo(format!("it is not a whole plan ({error})")))?;
         plan.folder = folder.to_path_buf();
-        plan.check()?;
+        plan.check().map_err(undo)?;
         Ok(plan)
     }
 
@@ -229,58 +277,93 @@ impl Plan {
     }
 
     /// Says what is wrong, if anything; plans may be edited by hand.
-    fn check(&self) -> Result<()> {
-        let wrong = |why: String| Err(Error::plan(self.path(), why));
+    fn check(&self) -> std::result::Result<(), String> {
         if self.format != FORMAT {
-            return wrong(format!("its format is {}, this program reads format {FORMAT}", self.format));
+            return Err(format!("its format is {}, this program reads format {FORMAT}", self.format));
         }
         if self.runs.is_empty() {
-            return wrong("it has no runs".into());
+            return Err("it has no runs".into());
         }
         let (mut folders, mut places) = (BTreeSet::new(), BTreeSet::new());
         for (i, run) in self.runs.iter().enumerate() {
-            let name = format!("run {i} ({}, seed {})", run.arm, run.seed);
+            let wrong = |why: String| Err(format!("run {i} ({}, seed {}): {why}", run.arm, run.seed));
             if run.index != i {
-                return wrong(format!("{name} says it is run {}: runs are numbered from 0 in order", run.index));
+                return wrong(format!("it says it is run {}; runs are numbered from 0 in order", run.index));
             }
-            let inside =
-                Path::new(&run.folder).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-            if run.folder.is_empty() || !inside {
-                return wrong(format!("{name}: folder {:?} is not inside the plan", run.folder));
+            if !is_run_folder(&run.folder) {
+                return wrong(format!("folder {:?} is not of the form runs/NAME", run.folder));
             }
             if !folders.insert(&run.folder) {
-                return wrong(format!("{name}: folder {:?} is used twice", run.folder));
+                return wrong(format!("folder {:?} is used twice", run.folder));
             }
             if !places.insert((run.cell(), run.seed)) {
-                return wrong(format!("{name}: this seed is used twice in the same arm"));
+                return wrong("this seed is used twice in the same arm".into());
             }
-            if !run.belongs() {
-                let kind = run.config.model.kind().name();
+            if !run.flops.is_finite() || run.flops <= 0.0 {
+                return wrong(format!("flops = {} is not a cost", run.flops));
+            }
+            if !run.belongs() || !self.experiment.holds(&run.table) {
+                let (model, protocol) = (&run.config.model, run.config.protocol.name());
                 return wrong(format!(
-                    "{name}: a {kind} does not belong to arm {:?} of table {:?}",
-                    run.arm, run.table
+                    "a {} of {} heads and {} layers under the {protocol} protocol does not belong to arm {:?} of table {:?}",
+                    model.kind().name(),
+                    model.heads(),
+                    model.layers(),
+                    run.arm,
+                    run.table
                 ));
             }
-            let alike = |other: &Planned| Config { seed: run.seed, ..other.config.clone() } == run.config;
-            if self.runs[..i].iter().any(|other| other.cell() == run.cell() && !alike(other)) {
-                return wrong(format!("{name}: runs of an arm may differ in their seed only"));
+            if !run.is_of_its_corpus() {
+                let data = &run.config.data;
+                return wrong(format!("it is said to be of {}, but reads {:?}", run.corpus, data.corpus));
             }
             if run.config.budget != run.budget {
-                return wrong(format!("{name}: its configuration has budget {}", run.config.budget));
+                return wrong(format!("its configuration has budget {}", run.config.budget));
             }
             if run.config.seed != run.seed {
-                return wrong(format!("{name}: its configuration has seed {}", run.config.seed));
+                return wrong(format!("its configuration has seed {}", run.config.seed));
             }
             if let Err(error) = run.config.check() {
-                return wrong(format!("{name}: {error}"));
+                return wrong(error.to_string());
             }
-            if run.config.model.parameters()? != run.parameters {
-                let found = run.config.model.parameters()?;
-                return wrong(format!("{name}: its model has {found} parameters, the plan says {}", run.parameters));
+            match run.config.model.parameters() {
+                Ok(found) if found == run.parameters => {}
+                Ok(found) => {
+                    return wrong(format!("its model has {found} parameters, the plan says {}", run.parameters));
+                }
+                Err(error) => return wrong(error.to_string()),
             }
+            self.check_beside_others(run).or_else(wrong)?;
         }
         Ok(())
     }
+
+    /// What a run must share with the others that it is compared with.
+    fn check_beside_others(&self, run: &Planned) -> std::result::Result<(), String> {
+        let compared =
+            |other: &&Planned| (&other.table, &other.corpus, other.budget) == (&run.table, &run.corpus, run.budget);
+        for other in self.runs[..run.index].iter().filter(compared) {
+            let alike = || Config { seed: run.seed, ..other.config.clone() } == run.config;
+            if other.arm == run.arm && !alike() {
+                return Err("runs of an arm may differ in their seed only".into());
+            }
+            if !run.pairs_with(other) {
+                return Err(format!("its data, batch, length or validation is not that of {}", other.arm));
+            }
+        }
+        match self.runs.iter().filter(compared).find(|other| other.arm == "reference") {
+            Some(reference) if run.arm != "reference" && !run.is_ablated(reference) => {
+                Err("it is not the reference changed by this ablation alone".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// True for `runs/NAME`: no run may lie in another, or outside.
+fn is_run_folder(folder: &str) -> bool {
+    let name = folder.strip_prefix("runs/").unwrap_or_default();
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
 }
 
 fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: usize, seed: u64) -> Result<Planned> {

@@ -1,14 +1,16 @@
 //! Runs what a plan still lacks.
 //!
 //! A run is taken by locking its folder, so any number of processes may work on one plan and none takes what another
-//! has. A run that was broken off goes on bit for bit; a finished one is proven by its manifest and left alone.
+//! has. A run that was broken off goes on bit for bit; a finished one is proven by its hashes and left alone.
 
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Planned};
+use crate::proof;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Corpus, Observer, Run, Setting, Summary, checkpoint, train};
+use kuramoto_train::{Corpus, Observer, Run, Setting, Summary, train};
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +24,7 @@ pub enum Status {
     Begun,
     /// Another process trains it now.
     Training,
-    /// Finished, and its last checkpoint is what its manifest says.
+    /// Finished, and every file is what it was then.
     Finished(Box<Summary>),
 }
 
@@ -37,13 +39,7 @@ pub fn status(plan: &Plan, planned: &Planned) -> Result<Status> {
     if run.is_training() {
         return Ok(Status::Training);
     }
-    match run.summary() {
-        Some(summary) if summary.ended != Ended::Interrupted => {
-            prove(&run, &summary)?;
-            Ok(Status::Finished(Box::new(summary)))
-        }
-        _ => Ok(Status::Begun),
-    }
+    Ok(proof::finished(&run)?.map_or(Status::Begun, |summary| Status::Finished(Box::new(summary))))
 }
 
 /// The folder must hold the planned run and no other.
@@ -52,7 +48,7 @@ fn same_run(run: &Run, planned: &Planned) -> Result<()> {
     // Where the corpus lies may differ between machines; its hash may not.
     found.data.corpus.clone_from(&planned.config.data.corpus);
     found.data.path.clone_from(&planned.config.data.path);
-    if found == planned.config {
+    if found == planned.config && run.corpus().sha256 == planned.config.data.sha256 {
         return Ok(());
     }
     let why = format!(
@@ -60,25 +56,6 @@ fn same_run(run: &Run, planned: &Planned) -> Result<()> {
         planned.index, planned.arm, planned.seed
     );
     Err(Error::plan(run.folder(), why))
-}
-
-/// A finished run must still be what it was when it finished: its last checkpoint is what its manifest says, and what
-/// the summary tells is what that checkpoint knows.
-fn prove(run: &Run, summary: &Summary) -> Result<()> {
-    let changed = |why: String| {
-        Err(Error::plan(
-            run.folder(),
-            format!("this run is finished, but its files changed since ({why}): move it away"),
-        ))
-    };
-    let state = match checkpoint::state(&checkpoint::folder(run.folder(), summary.steps), run.config()) {
-        Ok(state) => state,
-        Err(error) => return changed(error.to_string()),
-    };
-    if state.best.map(|best| best.bits_per_byte) != summary.validation_bits_per_byte {
-        return changed("summary.json has another validation than the last checkpoint".into());
-    }
-    Ok(())
 }
 
 /// Keeps corpora open for all runs of a process.
@@ -93,16 +70,24 @@ impl Corpora {
         Corpora { cache: cache.to_path_buf(), open: Mutex::default() }
     }
 
-    fn of(&self, planned: &Planned) -> Result<Arc<Corpus>> {
+    fn of(&self, plan: &Plan, planned: &Planned) -> Result<Arc<Corpus>> {
+        let expected = &planned.config.data.sha256;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(corpus) = open.get(&planned.config.data.sha256) {
+        if let Some(corpus) = open.get(expected) {
             return Ok(corpus.clone());
         }
-        let corpus = Arc::new(
-            Corpus::prepared(&planned.config.data.sha256, &self.cache)
-                .map_or_else(|| Corpus::open(&planned.config.source()?, &self.cache), Ok)?,
-        );
-        open.insert(planned.config.data.sha256.clone(), corpus.clone());
+        let corpus = Corpus::prepared(expected, &self.cache)
+            .map_or_else(|| Corpus::open(&planned.config.source()?, &self.cache), Ok)?;
+        let found = &corpus.identity().sha256;
+        if found != expected {
+            let why = format!(
+                "it was made for a text with sha256 {expected}, but {} has {found}: put the text back, or make a new plan",
+                planned.config.data.corpus
+            );
+            return Err(Error::plan(plan.folder(), why));
+        }
+        let corpus = Arc::new(corpus);
+        open.insert(expected.clone(), corpus.clone());
         Ok(corpus)
     }
 }
@@ -132,23 +117,30 @@ pub fn run_one(
         Status::Training => return Ok(Outcome::Taken),
         Status::Missing | Status::Begun => {}
     }
-    let corpus = corpora.of(planned)?;
+    let corpus = corpora.of(plan, planned)?;
     let folder = plan.run_folder(planned);
     let run = match folder.join("config.toml").exists() {
         true => Run::open(&folder)?,
         false => match Run::create(&System, &folder, &planned.config, corpus.identity()) {
             // Another process was faster.
             Err(_) if folder.join("config.toml").exists() => Run::open(&folder)?,
+            Err(_) if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) => {
+                return Err(Error::plan(folder, "this folder holds something, but no run of the plan: move it away"));
+            }
             created => created?,
         },
     };
     let Some(_lock) = run.lock()? else { return Ok(Outcome::Taken) };
     // It may have been finished between the first look and the lock.
-    if let Some(summary) = run.summary().filter(|summary| summary.ended != Ended::Interrupted) {
+    if let Some(summary) = proof::finished(&run)? {
         return Ok(Outcome::WasFinished(Box::new(summary)));
     }
     let setting = Setting { peak_flops, ..Setting::alone(threads, &System) };
-    Ok(Outcome::Ran(Box::new(train(&run, &corpus, &setting, observer)?)))
+    let summary = train(&run, &corpus, &setting, observer)?;
+    if summary.ended != Ended::Interrupted {
+        proof::write(&run, &summary)?;
+    }
+    Ok(Outcome::Ran(Box::new(summary)))
 }
 
 /// Is told how a plan goes, from several threads.

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::runner::{Status, status};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// What a task asks of the cluster.
@@ -45,7 +46,7 @@ pub struct Kubernetes {
 }
 
 /// Seconds that a task has to save and leave when it is told to stop; a step takes far less.
-const GRACE: u32 = 120;
+pub const GRACE: u64 = 120;
 
 impl Task {
     fn megabytes(&self, plan: &Plan) -> Result<u64> {
@@ -194,13 +195,14 @@ pub const KUBERNETES_FILE: &str = "job.yaml";
 pub fn write(plan: &Plan, file: &str, text: &str) -> Result<PathBuf> {
     let path = plan.folder().join(file);
     let failed = |error: std::io::Error| Error::plan(&path, format!("it cannot be written: {error}"));
-    match fs::read_to_string(&path) {
-        Ok(old) if old == text => return Ok(path),
+    match fs::read(&path) {
+        Ok(old) if old == text.as_bytes() => return Ok(path),
         Ok(_) => {
             let free = (1..).map(|n| plan.folder().join(format!("{file}.{n}"))).find(|other| !other.exists());
             fs::rename(&path, free.expect("numbers do not end")).map_err(failed)?;
         }
-        Err(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::plan(&path, format!("it is there and cannot be read: {error}"))),
     }
     fs::write(&path, text).map_err(failed)?;
     // Slurm does not make the folder of its logs.

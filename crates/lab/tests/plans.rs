@@ -4,8 +4,8 @@ use kuramoto_lab::plan::{Experiment, Plan, Request};
 use kuramoto_lab::runner::{Corpora, Outcome, Status, run_one, status};
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::submit::{self, Kubernetes, Slurm, Task};
-use kuramoto_train::config::Model;
-use kuramoto_train::{Layer, Observer, Row, Run, State};
+use kuramoto_train::config::{Length, Model};
+use kuramoto_train::{Config, Layer, Observer, Row, Run, State};
 use std::fs;
 use std::path::Path;
 
@@ -145,12 +145,45 @@ fn what_changed_is_said_and_not_overwritten() {
     assert_eq!(fs::read(&weights).unwrap(), bytes);
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&weights, &bytes).unwrap();
-    // A summary that tells something else than the weights know.
-    let summary = fs::read_to_string(first.join("summary.json")).unwrap();
-    let bits = Run::open(&first).unwrap().summary().unwrap().validation_bits_per_byte.unwrap();
-    fs::write(first.join("summary.json"), summary.replace(&bits.to_string(), "1.0")).unwrap();
-    let error = run(&plan, 0, &mut ()).unwrap_err().to_string();
-    assert!(error.contains("files changed") && error.contains("summary.json"), "{error}");
+    assert!(matches!(run(&plan, 0, &mut ()).unwrap(), Outcome::WasFinished(_)), "put back");
+    // Whatever tells of a finished run: a value more, nothing at all, gone.
+    for name in ["summary.json", "metrics.jsonl", "config.toml", "corpus.json", "checkpoints/step-6/manifest.json"] {
+        let path = first.join(name);
+        let good = fs::read(&path).unwrap();
+        let more = [&good[..], b"\n"].concat();
+        for bad in [Some(&more[..]), Some(b""), None] {
+            match bad {
+                Some(bytes) => fs::write(&path, bytes).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            let error = run(&plan, 0, &mut ()).unwrap_err().to_string();
+            assert!(error.contains(&*first.to_string_lossy()), "{name}: {error}");
+            assert_eq!(fs::read(&path).ok().as_deref(), bad, "{name} is left as it is");
+            fs::write(&path, &good).unwrap();
+        }
+    }
+    // Something else where a run belongs.
+    fs::create_dir_all(&second).unwrap();
+    fs::write(second.join("notes.txt"), "mine").unwrap();
+    let error = run(&plan, 1, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("move it away"), "{error}");
+    assert_eq!(fs::read_to_string(second.join("notes.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn another_text_than_was_planned_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, cache) = (folder.path().join("own.txt"), folder.path().join("cache"));
+    fs::write(&text, "it was a dark and stormy night; ".repeat(1000)).unwrap();
+    let request =
+        Request { corpora: vec![text.to_string_lossy().into()], layers: vec![], ..request(Experiment::Compare) };
+    let plan = Plan::create(&request, &folder.path().join("plan"), &cache).unwrap();
+    // The same bytes in another order, so that even the vocabulary is the same.
+    fs::write(&text, "a stormy and dark night it was; ".repeat(1000)).unwrap();
+    fs::remove_dir_all(&cache).unwrap();
+    let error = run_one(&plan, &plan.runs[0], &Corpora::new(&cache), 1, None, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("put the text back, or make a new plan"), "{error}");
+    assert!(!plan.run_folder(&plan.runs[0]).exists(), "nothing is left behind");
 }
 
 #[test]
@@ -164,12 +197,19 @@ fn a_plan_edited_into_nonsense_is_refused() {
         ("\"format\": 1".to_string(), "\"format\": 9".to_string(), "format"),
         ("\"index\": 3".into(), "\"index\": 2".into(), "numbered from 0"),
         (format!("{:?}", folder_of(1)), format!("{:?}", folder_of(0)), "used twice"),
-        (format!("{:?}", folder_of(1)), "\"../elsewhere\"".into(), "not inside the plan"),
+        (format!("{:?}", folder_of(1)), "\"../elsewhere\"".into(), "runs/NAME"),
+        (format!("{:?}", folder_of(1)), format!("{:?}", folder_of(0) + "/inside"), "runs/NAME"),
+        (format!("{:?}", folder_of(1)), "\"plan.json\"".into(), "runs/NAME"),
+        (format!("{:?}", folder_of(1)), "\"runs/..\"".into(), "runs/NAME"),
         ("\"heads\": 1".into(), "\"heads\": 5".into(), "heads = 5"),
         ("\"width\": 12".into(), "\"width\": 16".into(), "parameters"),
         ("\"runs\"".into(), "\"rums\"".into(), "rums"),
         ("\"table\": \"compare\"".into(), "\"table\": \"bogus\"".into(), "does not belong"),
         ("\"arm\": \"kuramoto-tuned\"".into(), "\"arm\": \"transformer-tuned\"".into(), "does not belong"),
+        ("\"arm\": \"kuramoto-tuned\"".into(), "\"arm\": \"kuramoto-paper\"".into(), "does not belong"),
+        ("\"experiment\": \"compare\"".into(), "\"experiment\": \"grid\"".into(), "does not belong"),
+        ("\"corpus\": \"tales\"".into(), "\"corpus\": \"enwik8\"".into(), "said to be of enwik8"),
+        ("\"flops\": ".into(), "\"flops\": -".into(), "not a cost"),
         ("\"budget\": 6000".into(), "\"budget\": 0".into(), "budget"),
         ("\"warmup\": 5".into(), "\"warmup\": 6".into(), "differ in their seed only"),
         ("\"seed\": 1,\n      \"flops\"".into(), "\"seed\": 0,\n      \"flops\"".into(), "seed is used twice"),
@@ -182,6 +222,55 @@ fn a_plan_edited_into_nonsense_is_refused() {
         let error = Plan::open(&bad).unwrap_err().to_string();
         assert!(error.contains(part), "{to}: {error}");
     }
+}
+
+/// What would make a difference between arms be of something else than their names say.
+#[test]
+fn arms_differ_in_what_they_are_named_after() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |experiment, edit: &dyn Fn(&mut Plan)| {
+        let path = folder.path().join("plan");
+        let mut plan = plan(experiment, &path);
+        edit(&mut plan);
+        fs::write(path.join("plan.json"), serde_json::to_vec(&plan).unwrap()).unwrap();
+        let error = Plan::open(&path).unwrap_err().to_string();
+        fs::remove_dir_all(&path).unwrap();
+        error
+    };
+    let of_arm = |plan: &mut Plan, arm: &str, edit: &dyn Fn(&mut Config)| {
+        plan.runs.iter_mut().filter(|run| run.arm == arm).for_each(|run| edit(&mut run.config));
+    };
+    let edits: [&dyn Fn(&mut Config); 3] =
+        [&|config| config.batch.accumulate = 2, &|config| config.length = Length::Steps(7), &|config| {
+            config.validation.windows = 9;
+        }];
+    for edit in edits {
+        let error = refused(Experiment::Compare, &|plan| of_arm(plan, "transformer-paper", edit));
+        assert!(error.contains("is not that of kuramoto-tuned"), "{error}");
+    }
+    // An ablation that is not one, and one that is more.
+    let error = refused(Experiment::Ablations, &|plan| {
+        let reference = plan.runs[0].clone();
+        for run in plan.runs.iter_mut().filter(|run| run.arm == "sigmoid-gates") {
+            (run.config, run.parameters) =
+                (Config { seed: run.seed, ..reference.config.clone() }, reference.parameters);
+        }
+    });
+    assert!(error.contains("changed by this ablation alone"), "{error}");
+    let error = refused(Experiment::Ablations, &|plan| {
+        of_arm(plan, "sigmoid-gates", &|config| config.optimizer.learning_rate = 0.1);
+    });
+    assert!(error.contains("changed by this ablation alone"), "{error}");
+    // The same through --set.
+    let set = |experiment, pair: &str| {
+        let layers = [request(experiment).layers, vec![Layer::pair("--set", pair).unwrap()]].concat();
+        let path = folder.path().join("set");
+        let error = Plan::create(&Request { layers, ..request(experiment) }, &path, Path::new("unused")).unwrap_err();
+        assert!(!path.exists() && error.to_string().contains("no plan was written"), "{error}");
+    };
+    set(Experiment::Grid, "model.heads=3");
+    set(Experiment::Ablations, "model.value-gate=false");
+    set(Experiment::Compare, "seed=5");
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub fn bootstrap(units: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval 
     let mut chosen = vec![0; units];
     let draw = |_| {
         for index in &mut chosen {
-            *index = ((u64::from(random.next_u32()) * units as u64) >> 32) as usize;
+            *index = below(&mut random, units);
         }
         statistic(&chosen)
     };
@@ -94,6 +94,9 @@ const EXACT: usize = 20;
 pub fn sign_flip(differences: &[f64]) -> f64 {
     let n = differences.len();
     let observed = differences.iter().sum::<f64>().abs();
+    if observed.is_nan() {
+        return f64::NAN;
+    }
     // As extreme as what was observed, up to rounding of the sums.
     let extreme = |flip: &mut dyn FnMut(usize) -> bool| {
         let sum: f64 = differences.iter().enumerate().map(|(i, d)| if flip(i) { -d } else { *d }).sum();
@@ -150,6 +153,30 @@ pub fn kendall(a: &[f64], b: &[f64]) -> f64 {
         }
     }
     agree / ((pairs - tied_a) * (pairs - tied_b)).sqrt()
+}
+
+/// Two-sided p-value of the permutation test that two orders have nothing to do with each other, by Kendall's tau; NaN if
+/// one of them ranks nothing.
+pub fn order_p(a: &[f64], b: &[f64]) -> f64 {
+    let observed = kendall(a, b).abs();
+    if observed.is_nan() {
+        return f64::NAN;
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    let mut shuffled = a.to_vec();
+    let mut as_extreme = |_: &usize| {
+        for i in (1..shuffled.len()).rev() {
+            shuffled.swap(i, below(&mut random, i + 1));
+        }
+        kendall(&shuffled, b).abs() >= observed * (1.0 - 1e-12)
+    };
+    let hits = (0..RESAMPLES).filter(&mut as_extreme).count();
+    // The observed order is one of them.
+    (hits + 1) as f64 / (RESAMPLES + 1) as f64
+}
+
+fn below(random: &mut ChaCha8Rng, end: usize) -> usize {
+    ((u64::from(random.next_u32()) * end as u64) >> 32) as usize
 }
 
 fn compare(x: f64, y: f64) -> f64 {
@@ -213,6 +240,19 @@ mod tests {
         near(kendall(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 4.0]), 4.0 / 6.0);
         // scipy.stats.kendalltau([1, 2, 2, 4], [1, 3, 2, 4])
         near(kendall(&[1.0, 2.0, 2.0, 4.0], &[1.0, 3.0, 2.0, 4.0]), 5.0 / 30f64.sqrt());
+    }
+
+    #[test]
+    fn orders_are_told_from_chance() {
+        let ascending: Vec<f64> = (0..8).map(f64::from).collect();
+        let descending: Vec<f64> = ascending.iter().rev().copied().collect();
+        // Two of 8! orders are as extreme.
+        assert!(order_p(&ascending, &ascending) < 1e-3 && order_p(&ascending, &descending) < 1e-3);
+        near(order_p(&[1.0, 2.0], &[5.0, 6.0]), 1.0);
+        // Of the 24 orders of four, those with a tau of +-1 or +-2/3: 1 + 3 + 3 + 1.
+        let p = order_p(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 4.0]);
+        assert!((p - 8.0 / 24.0).abs() < 0.02, "{p}");
+        assert!(order_p(&[1.0, 1.0], &[1.0, 2.0]).is_nan() && sign_flip(&[f64::NAN, 1.0]).is_nan());
     }
 
     /// A bootstrap interval of a mean covers it about as often as it says, for samples that are not tiny.

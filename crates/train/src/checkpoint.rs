@@ -21,7 +21,8 @@ const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const STATE: &str = "state.json";
 const CONFIG: &str = "config.json";
-const MANIFEST: &str = "manifest.json";
+/// Of a checkpoint: holds the hashes of its other files.
+pub const MANIFEST: &str = "manifest.json";
 
 /// What proves a checkpoint.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -68,7 +68,7 @@ impl Disk for System {
 }
 
 /// Writes a file so that either the old or the new one is there, whole, whatever happens.
-pub(crate) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = hidden(path, "partial");
     disk.write(&beside, bytes).at("write", &beside)?;
     disk.sync(&beside).at("write", &beside)?;

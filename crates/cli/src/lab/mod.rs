@@ -8,7 +8,8 @@ use crate::table::{Table, thousands};
 use anyhow::Result;
 use clap::{ArgAction, Subcommand};
 use kuramoto_kernels::peak;
-use kuramoto_lab::plan::{Experiment, Plan, Request, width};
+use kuramoto_lab::claims::{most_in_a_table, seeds_needed};
+use kuramoto_lab::plan::{Experiment, Plan, Planned, Request, width};
 use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Status, status};
 use kuramoto_lab::scale::Scale;
@@ -49,7 +50,7 @@ struct PlanArguments {
     /// New folder of the plan
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
-    /// Corpora, separated by commas [default: tales at smoke, else enwik8]
+    /// Corpora, separated by commas: a name, NAME=PATH, a file or a folder [default: tales at smoke, else enwik8]
     #[arg(long = "corpus", value_name = "CORPUS", value_delimiter = ',')]
     corpora: Vec<String>,
     /// Arms, separated by commas; ablations come with their reference [default: all]
@@ -91,8 +92,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Share of the multiply-add peak that an estimate counts on; small models reach less than large ones.
-const EXPECTED_UTILISATION: f64 = 0.6;
+/// Share of the multiply-add peak that an estimate counts on: what runs of this size reached, one a core, on two cores.
+/// Small models spend more of their time outside of products.
+fn expected_utilisation(parameters: usize) -> f64 {
+    if parameters < 500_000 { 0.45 } else { 0.7 }
+}
 
 fn make(arguments: &PlanArguments) -> Result<()> {
     let layers = arguments.set.iter().map(|pair| Layer::pair("--set", pair));
@@ -110,8 +114,10 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     };
     let plan = Plan::create(&request, &arguments.out, &arguments.cache.clone().unwrap_or_else(default_cache))?;
     let cores = crate::threads(None)?;
-    let rate = peak::measure(0.1) * cores as f64 * EXPECTED_UTILISATION;
-    let mut table = Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "hours each"]);
+    let peak = peak::measure(0.1);
+    let on_one_core = |run: &Planned| run.flops / (peak * expected_utilisation(run.parameters));
+    let time = |seconds: f64| duration(Duration::from_secs_f64(seconds));
+    let mut table = Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "a run on one core"]);
     for run in plan.runs.iter().filter(|run| run.seed == 0) {
         table.row([
             run.arm.clone(),
@@ -120,19 +126,37 @@ fn make(arguments: &PlanArguments) -> Result<()> {
             width(&run.config.model),
             thousands(run.parameters),
             plan.runs.iter().filter(|other| other.cell() == run.cell()).count().to_string(),
-            format!("{:.2}", run.flops / rate / 3600.0),
+            time(on_one_core(run)),
         ]);
     }
-    let total = Duration::from_secs_f64(plan.flops() / rate);
+    let total: f64 = plan.runs.iter().map(on_one_core).sum();
     crate::print(&format!(
-        "{table}\n{} runs, {:.2e} floating-point operations: about {} on the {cores} cores here, at {:.0}% of their peak\n\
+        "{table}\n{} runs, {:.2e} floating-point operations: about {} on the {cores} cores here, if nothing else runs on them\n{}\
          run them with: kuramoto lab run {}\n",
         plan.runs.len(),
         plan.flops(),
-        duration(total),
-        100.0 * EXPECTED_UTILISATION,
+        time(total / cores as f64),
+        cautions(&plan),
         plan.folder().display(),
     ))
+}
+
+/// What should be known before hours are spent: seeds that can show nothing, widths far from their budget.
+fn cautions(plan: &Plan) -> String {
+    let seeds = plan.runs.iter().filter(|run| run.cell() == plan.runs[0].cell()).count();
+    let (claims, mut text) = (most_in_a_table(plan), String::new());
+    if claims > 0 && seeds < seeds_needed(claims) {
+        let needed = seeds_needed(claims);
+        text +=
+            &format!("note: corrected for {claims} claims, {seeds} seeds can show nothing at 5%; it takes {needed}\n");
+    }
+    let off = |run: &Planned| run.parameters as f64 / run.budget as f64 - 1.0;
+    let worst = plan.runs.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()));
+    if let Some(run) = worst.filter(|run| off(run).abs() > 0.1) {
+        let share = 100.0 * off(run);
+        text += &format!("note: widths come in steps, and {} misses its budget by {share:+.0}%\n", run.arm);
+    }
+    text
 }
 
 fn show(arguments: &FolderArguments) -> Result<()> {

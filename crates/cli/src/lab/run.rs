@@ -20,8 +20,8 @@ pub struct Arguments {
     /// The plan's folder
     plan: PathBuf,
     /// Runs at a time, sharing the cores [default: one a core]
-    #[arg(long)]
-    jobs: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
     /// Run this one only, as job arrays do
     #[arg(long)]
     index: Option<usize>,
@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(index) => vec![plan.run(index)?],
         None => plan.runs.iter().collect(),
     };
-    let jobs = arguments.jobs.unwrap_or(cores).clamp(1, chosen.len().max(1));
+    let jobs = arguments.jobs.map_or(cores, |jobs| jobs as usize).clamp(1, chosen.len().max(1));
     let threads = (cores / jobs).max(1);
     let workers = Workers { jobs, threads, peak_flops: Some(peak::measure(0.05) * threads as f64) };
     let screen = Screen::new(chosen.iter().map(|run| run.flops).sum(), arguments.index.is_some())?;

@@ -26,19 +26,19 @@ pub struct Arguments {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     cpus: u32,
     /// Megabytes of a task [default: what the largest run needs]
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     memory: Option<u64>,
     /// Time limit of a task; a run that is not finished by then is queued again and goes on
     #[arg(long, default_value = "24:00:00", value_parser = time)]
     time: String,
     /// Where Slurm queues it
-    #[arg(long, value_parser = word)]
+    #[arg(long, value_parser = partition)]
     partition: Option<String>,
     /// Image with kuramoto on its path (Kubernetes)
-    #[arg(long)]
+    #[arg(long, value_parser = image)]
     image: Option<String>,
     /// Persistent volume claim that holds the plan's folder (Kubernetes)
-    #[arg(long)]
+    #[arg(long, value_parser = claim)]
     claim: Option<String>,
     /// Folder of prepared corpora, where the nodes see it (Slurm)
     #[arg(long, value_name = "FOLDER")]
@@ -48,16 +48,50 @@ pub struct Arguments {
     dry_run: bool,
 }
 
-/// Both end up in a line of the script, so they must be one word.
-fn word(text: &str) -> Result<String, String> {
-    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,".contains(c));
-    if plain { Ok(text.into()) } else { Err("letters, digits, dashes, dots and commas are allowed".into()) }
+/// True if a text is one word of these characters besides letters and digits, so that it stays in its place in a script.
+fn is_word(text: &str, besides: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || besides.contains(c))
 }
 
+fn partition(text: &str) -> Result<String, String> {
+    let allowed = "letters, digits, dashes, underscores, dots and commas are allowed";
+    if is_word(text, "-_.,") { Ok(text.into()) } else { Err(allowed.into()) }
+}
+
+fn image(text: &str) -> Result<String, String> {
+    let allowed = "give an image as registries name it, like ghcr.io/lab/kuramoto:1";
+    if is_word(text, "-_./:@") { Ok(text.into()) } else { Err(allowed.into()) }
+}
+
+fn claim(text: &str) -> Result<String, String> {
+    let plain = is_word(text, "-.") && !text.contains(char::is_uppercase);
+    if plain { Ok(text.into()) } else { Err("lower-case letters, digits, dashes and dots are allowed".into()) }
+}
+
+/// A time limit as Slurm understands it: `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`.
 fn time(text: &str) -> Result<String, String> {
-    let plain =
-        text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || ":-".contains(c));
-    if plain { Ok(text.into()) } else { Err("write minutes, hours:minutes:seconds or days-hours".into()) }
+    let wrong = || "write minutes, hours:minutes:seconds or days-hours, like 90, 12:00:00 or 2-0".to_string();
+    let number = |part: &str| part.parse::<u32>().map(u64::from).map_err(|_| wrong());
+    let (days, clock) = text.split_once('-').map_or((None, text), |(days, clock)| (Some(days), clock));
+    let clock = clock.split(':').map(number).collect::<Result<Vec<u64>, String>>()?;
+    let seconds = match (days.map(number).transpose()?, &clock[..]) {
+        (None, [minutes]) => minutes * 60,
+        (None, [minutes, seconds]) => minutes * 60 + seconds,
+        (None, [hours, minutes, seconds]) => hours * 3600 + minutes * 60 + seconds,
+        (Some(days), [hours, rest @ ..]) if rest.len() <= 2 => {
+            let [minutes, seconds] = [0, 1].map(|i| rest.get(i).copied().unwrap_or(0));
+            days * 86_400 + hours * 3600 + minutes * 60 + seconds
+        }
+        _ => return Err(wrong()),
+    };
+    let least = 2 * submit::GRACE;
+    if seconds < least {
+        let grace = submit::GRACE;
+        return Err(format!(
+            "a task is told to stop {grace} seconds before its limit: give it {least} seconds or more"
+        ));
+    }
+    Ok(text.into())
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -105,4 +139,19 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         indices.len(),
         plan.folder().display()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn limits_are_slurms_and_leave_time_to_save() {
+        for good in ["4", "90", "5:00", "12:00:00", "0-1", "2-0", "1-12:30", "1-00:00:30"] {
+            assert_eq!(time(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "0", "1", "3:59", "1::--", "-1", "1-", "a", "1:2:3:4", "1-2:3:4:5", "99999999999"] {
+            assert!(time(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Throughput and memory.
 
+use super::content::anchor;
 use super::document::{Cell, Table};
 use crate::error::Result;
 use crate::paper;
@@ -40,12 +41,13 @@ fn row(arm: &Arm, first: &Finished) -> Result<Vec<Cell>> {
     let number = |x: Option<f64>, digits: usize| {
         Cell::number(x.filter(|x| x.is_finite()).map_or_else(|| "-".into(), |x| format!("{x:.digits$}")))
     };
+    let link = format!("#{}", anchor(arm));
     Ok(vec![
-        Cell::text(&arm.name),
+        Cell::text(&arm.name).link(&link),
         Cell::text(&arm.corpus),
         Cell::text(size(arm.budget)),
         number(Some(config.model.training_flops(config.batch.context) / 1e6), 2),
-        number(Some(speed(arm)), 0),
+        number(Some(speed(arm)), 0).link(&link),
         Cell::number(if shares.is_empty() { "-".into() } else { format!("{:.0}%", 100.0 * median(&shares)) }),
         number(Some(memory), 1),
         number(paper_speed, 0),

@@ -10,8 +10,14 @@ pub fn render(document: &Document) -> String {
         if !table.result {
             continue;
         }
-        let columns: String =
-            table.rows.first().into_iter().flatten().map(|cell| if cell.number { 'r' } else { 'l' }).collect();
+        // Sentences are broken into lines, names are not.
+        let longest = |column: usize| table.rows.iter().map(|row| row[column].text.len()).max().unwrap_or(0);
+        let column = |(i, cell): (usize, &Cell)| match cell.number {
+            true => "r",
+            false if longest(i) > 40 => "p{0.3\\textwidth}",
+            false => "l",
+        };
+        let columns: String = table.rows.first().into_iter().flatten().enumerate().map(column).collect();
         writeln!(text, "\n\\begin{{table}}[htbp]\\centering\\small\n\\begin{{tabular}}{{{columns}}}\n\\toprule").ok();
         let head: Vec<String> = table.head.iter().map(|title| escape(title)).collect();
         writeln!(text, "{} \\\\\n\\midrule", head.join(" & ")).ok();

@@ -52,7 +52,7 @@ impl Source {
     pub fn find(corpus: &str, path: &str, bytes: usize) -> Result<Source> {
         if !path.is_empty() && !matches!(corpus, "enwik8" | "codeparrot") {
             let allowed =
-                format!("only enwik8 and codeparrot lie somewhere, and the corpus is {corpus}: add --data enwik8");
+                format!("only enwik8 and codeparrot lie somewhere, and the corpus is {corpus}: name one of them");
             return Err(Error::setting("data.path", format!("{path:?}"), allowed));
         }
         let path = (!path.is_empty()).then(|| PathBuf::from(path));
