@@ -178,26 +178,27 @@ fn ablation_claims(arms: &[Arm]) -> Vec<Claim> {
     groups.iter().filter_map(of).flatten().collect()
 }
 
-/// Depth matters more than heads: per seed, the range over depths, averaged over heads, less the range over heads,
-/// averaged over depths. Ranges grow with noise, so ranges of as many cells each are compared: were depth and heads
-/// alike, either could come out larger.
+/// The range over depths, averaged over heads, less the range over heads, averaged over depths. Ranges grow with noise, so
+/// ranges of as many cells each are compared: were depth and heads alike, either could come out larger.
+fn depth_over_heads(value: &dyn Fn(usize, usize) -> Option<f64>) -> Option<f64> {
+    let range = |of: &dyn Fn(usize) -> Option<f64>| {
+        let row = (2..=6).map(of).collect::<Option<Vec<f64>>>()?;
+        Some(row.iter().copied().fold(f64::MIN, f64::max) - row.iter().copied().fold(f64::MAX, f64::min))
+    };
+    let over_depths = (2..=6).map(|heads| range(&|layers| value(heads, layers))).collect::<Option<Vec<_>>>()?;
+    let over_heads = (2..=6).map(|layers| range(&|heads| value(heads, layers))).collect::<Option<Vec<_>>>()?;
+    Some(mean(&over_depths) - mean(&over_heads))
+}
+
+/// Depth matters more than heads.
 fn grid_claims(arms: &[Arm]) -> Vec<Claim> {
     let groups = groups(arms, "grid");
     let of = |(group, model): (&Vec<&Arm>, &str)| {
         let cell = |heads: usize, layers: usize| named(group, &format!("{model}-h{heads}-l{layers}"));
         let corner = cell(2, 2)?;
-        let margin = |value: &dyn Fn(usize, usize) -> Option<f64>| -> Option<f64> {
-            let range = |of: &dyn Fn(usize) -> Option<f64>| {
-                let row = (2..=6).map(of).collect::<Option<Vec<f64>>>()?;
-                Some(row.iter().copied().fold(f64::MIN, f64::max) - row.iter().copied().fold(f64::MAX, f64::min))
-            };
-            let over_depths = (2..=6).map(|heads| range(&|layers| value(heads, layers)));
-            let over_heads = (2..=6).map(|layers| range(&|heads| value(heads, layers)));
-            Some(mean(&over_depths.collect::<Option<Vec<_>>>()?) - mean(&over_heads.collect::<Option<Vec<_>>>()?))
-        };
-        let of_seed = |seed| margin(&|h, l| cell(h, l)?.runs.get(seed)?.summary.validation_bits_per_byte);
+        let of_seed = |seed| depth_over_heads(&|h, l| cell(h, l)?.runs.get(seed)?.summary.validation_bits_per_byte);
         let ours = corner.runs.keys().filter_map(of_seed).collect();
-        let paper = margin(&|h, l| Some(paper::gridded(model, h, l)?.mean))?;
+        let paper = depth_over_heads(&|h, l| Some(paper::gridded(model, h, l)?.mean))?;
         let statement = format!("{}{model}: depth matters more than heads", prefix(group, groups.len()));
         claim(corner, statement, ours, paper)
     };
@@ -296,6 +297,19 @@ mod tests {
     /// A large difference over ten seeds, with a little spread.
     fn differences(mean: f64) -> Vec<f64> {
         (0..10).map(|i| mean + 0.001 * f64::from(i)).collect()
+    }
+
+    #[test]
+    fn neither_depth_nor_heads_is_favoured() {
+        let near = |found: Option<f64>, expected: f64| assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}");
+        // A layer gains 0.1, a head 0.02.
+        near(depth_over_heads(&|h, l| Some(3.0 - 0.1 * l as f64 - 0.02 * h as f64)), 0.4 - 0.08);
+        // Exchanged, they change the sign and nothing else, whatever the noise.
+        let noisy = |h: usize, l: usize| Some(((h * 7919 + l * 104_729) as f64).sin());
+        near(depth_over_heads(&|h, l| noisy(l, h)), -depth_over_heads(&noisy).unwrap());
+        assert_eq!(depth_over_heads(&|h, l| (h + l < 12).then_some(1.0)), None, "a cell is missing");
+        let paper = |model| depth_over_heads(&|h, l| Some(paper::gridded(model, h, l)?.mean)).unwrap();
+        assert!(paper("kuramoto") > 0.0 && paper("transformer") > 0.0, "as the paper says");
     }
 
     #[test]

@@ -95,7 +95,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Share of the multiply-add peak that an estimate counts on: what runs of this size reached, one a core, on two cores.
 /// Small models spend more of their time outside of products.
 fn expected_utilisation(parameters: usize) -> f64 {
-    if parameters < 500_000 { 0.45 } else { 0.7 }
+    match parameters {
+        ..30_000 => 0.05,
+        30_000..500_000 => 0.45,
+        _ => 0.7,
+    }
 }
 
 fn make(arguments: &PlanArguments) -> Result<()> {

@@ -25,7 +25,8 @@ fn optional(x: Option<f64>) -> String {
 pub fn cells(results: &Results) -> String {
     let mut text =
         "table,arm,corpus,budget,seeds,validation_median,validation_mean,validation_sd,test_median,test_mean,test_sd,\
-                    paper_median,paper_mean,paper_sd,paper_test_median,paper_test_mean,paper_test_sd\n"
+                    paper_median,paper_mean,paper_sd,paper_test_median,paper_test_mean,paper_test_sd,\
+                    paper_is\n"
             .to_string();
     for arm in &results.arms {
         let of = |values: &[f64]| [median(values), mean(values), standard_deviation(values)].map(number);
@@ -41,7 +42,9 @@ pub fn cells(results: &Results) -> String {
         ];
         let numbers = [of(&arm.validations()), of(&arm.tests())].concat();
         let papers = [paper(arm.paper), paper(arm.paper_test)].concat();
-        text += &line([names.to_vec(), numbers, papers].concat());
+        // The paper gives ablations as differences to its reference.
+        let meaning = if arm.table == "ablations" { "difference" } else { "value" };
+        text += &line([names.to_vec(), numbers, papers, vec![meaning.into()]].concat());
     }
     text
 }

@@ -84,21 +84,41 @@ fn curves(arms: &[Arm]) -> Option<Figure> {
     Some(Figure::panels("compare-curves", caption, panels))
 }
 
-/// What every ablation changes, here and in the paper.
+/// What every ablation changes, here and in the paper; beside it the small changes alone, where large ones dwarf them.
 fn forest(claims: &[&Claim], suffix: &str) -> Figure {
     let mut claims = claims.to_vec();
     claims.sort_by(|a, b| b.mean.total_cmp(&a.mean));
-    let title = |claim: &Claim| match ABLATIONS.iter().find(|row| row.name == claim.arm) {
+    let size = |claim: &Claim| claim.mean.abs().max(claim.paper.abs());
+    let largest = claims.iter().map(|claim| size(claim)).fold(0.0, f64::max);
+    let small: Vec<&Claim> = claims.iter().copied().filter(|claim| size(claim) < DWARFED * largest).collect();
+    let mut panels = vec![panel(&claims, "Ablations", true)];
+    if small.len() > 1 && small.len() < claims.len() {
+        panels.push(panel(&small, "Ablations of small effect", false));
+    }
+    let count = panels.len();
+    let (plots, layouts): (Vec<_>, Vec<_>) = panels.into_iter().unzip();
+    let panels = Panels::new(1, count).with_plots(plots).with_layouts(layouts).with_cell_size(640.0, 480.0);
+    let caption = "What every ablation changes: mean paired difference to the reference and its 95% bootstrap interval. Higher is \
+                   worse. Blue: the corrected test tells it from chance; grey: it does not. Diamonds: the paper, at another scale.";
+    Figure::panels(&format!("ablations-chart{suffix}"), caption, panels)
+}
+
+/// Share of the largest change below which a change needs a scale of its own.
+const DWARFED: f64 = 0.15;
+
+/// A row a claim, from the largest change to the least.
+fn panel(claims: &[&Claim], title: &str, legend: bool) -> (Vec<Plot>, Layout) {
+    let label = |claim: &Claim| match ABLATIONS.iter().find(|row| row.name == claim.arm) {
         Some(row) => row.title.to_string(),
         None => claim.arm.clone(),
     };
-    let mut rows = ForestPlot::new().with_null_value(0.0).with_marker_size(4.5).with_whisker_width(1.6);
-    for claim in &claims {
+    let mut rows = ForestPlot::new().with_null_value(0.0).with_marker_size(4.0).with_whisker_width(1.6);
+    for claim in claims {
         // One seed has no interval.
         let whisker = |end: f64| if end.is_nan() { claim.mean } else { end };
         let colour = if claim.verdict == Verdict::Inconclusive { colour::GREY } else { colour::BLUE };
         rows = rows.with_colored_row(
-            title(claim),
+            label(claim),
             claim.mean,
             whisker(claim.interval.low),
             whisker(claim.interval.high),
@@ -117,19 +137,17 @@ fn forest(claims: &[&Claim], suffix: &str) -> Figure {
         shape,
         dasharray: None,
     };
-    let layout = Layout::auto_from_plots(&plots)
-        .with_title("Ablations")
-        .with_x_label("change of validation against the reference (bits per byte)")
-        .with_legend_entries(vec![
+    let mut layout =
+        Layout::auto_from_plots(&plots).with_title(title).with_x_label("change of validation (bits per byte)");
+    if legend {
+        let keys = vec![
             key("here, told from chance", colour::BLUE, LegendShape::Rect),
             key("here, not told from chance", colour::GREY, LegendShape::Rect),
             key("paper", colour::ORANGE, LegendShape::Marker(MarkerShape::Diamond)),
-        ])
-        .with_width(820.0)
-        .with_height(480.0);
-    let caption = "What every ablation changes: mean paired difference to the reference and its 95% bootstrap interval. Higher is \
-                   worse. Blue: the corrected test tells it from chance; grey: it does not. Diamonds: the paper, at another scale.";
-    Figure::single(&format!("ablations-chart{suffix}"), caption, plots, layout)
+        ];
+        layout = layout.with_legend_entries(keys).with_legend_position(LegendPosition::InsideBottomRight);
+    }
+    (plots, style(layout))
 }
 
 /// Learning curves of every ablation beside the reference's.
