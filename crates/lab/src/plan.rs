@@ -147,11 +147,8 @@ impl Planned {
 
     /// True if it is trained and judged on the same bytes, so that seeds are pairs.
     fn pairs_with(&self, other: &Planned) -> bool {
-        let read = |run: &Planned| {
-            let Config { batch, data, length, validation, .. } = run.config.clone();
-            (batch, data, length, validation)
-        };
-        read(self) == read(other)
+        let (a, b) = (&self.config, &other.config);
+        (&a.batch, &a.data, a.length, &a.validation) == (&b.batch, &b.data, b.length, &b.validation)
     }
 
     /// What runs of one arm share: all but the seed.
@@ -218,7 +215,7 @@ impl Plan {
             folder: folder.to_path_buf(),
         };
         plan.check().map_err(|why| {
-            Error::plan(folder, format!("no plan was written: {why}; --set may not change what tells the arms apart"))
+            Error::plan(folder, format!("no plan was written: {why}; ask for other budgets, corpora or --set keys"))
         })?;
         let path = plan.path();
         let json = serde_json::to_vec_pretty(&plan).expect("a plan is plain data");
@@ -340,18 +337,18 @@ impl Plan {
 
     /// What a run must share with the others that it is compared with.
     fn check_beside_others(&self, run: &Planned) -> std::result::Result<(), String> {
-        let compared =
+        let of_table =
             |other: &&Planned| (&other.table, &other.corpus, other.budget) == (&run.table, &run.corpus, run.budget);
-        for other in self.runs[..run.index].iter().filter(compared) {
-            let alike = || Config { seed: run.seed, ..other.config.clone() } == run.config;
-            if other.arm == run.arm && !alike() {
-                return Err("runs of an arm may differ in their seed only".into());
-            }
-            if !run.pairs_with(other) {
-                return Err(format!("its data, batch, length or validation is not that of {}", other.arm));
-            }
+        // Each is held against the first of its table, of its arm, and the reference: what equals the same is equal.
+        let first =
+            |arm: Option<&str>| self.runs.iter().filter(of_table).find(|other| arm.is_none_or(|arm| other.arm == arm));
+        if first(Some(&run.arm)).is_some_and(|other| Config { seed: run.seed, ..other.config.clone() } != run.config) {
+            return Err("runs of an arm may differ in their seed only".into());
         }
-        match self.runs.iter().filter(compared).find(|other| other.arm == "reference") {
+        if let Some(other) = first(None).filter(|other| !run.pairs_with(other)) {
+            return Err(format!("its data, batch, length or validation is not that of {}", other.arm));
+        }
+        match first(Some("reference")) {
             Some(reference) if run.arm != "reference" && !run.is_ablated(reference) => {
                 Err("it is not the reference changed by this ablation alone".into())
             }

@@ -10,7 +10,6 @@ use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
 use kuramoto_train::{Corpus, Observer, Run, Setting, Summary, train};
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -124,7 +123,8 @@ pub fn run_one(
         false => match Run::create(&System, &folder, &planned.config, corpus.identity()) {
             // Another process was faster.
             Err(_) if folder.join("config.toml").exists() => Run::open(&folder)?,
-            Err(_) if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) => {
+            // It refused the folder; a disk that is full, say, tells its own story.
+            Err(kuramoto_train::Error::Run { .. }) => {
                 return Err(Error::plan(folder, "this folder holds something, but no run of the plan: move it away"));
             }
             created => created?,

@@ -201,12 +201,6 @@ pub fn identity(folder: &Path) -> Result<String> {
     Ok(hash::of(&fs::read(&path).at("read", &path)?))
 }
 
-/// Where training was at a checkpoint, every file of which is checked.
-pub fn state(folder: &Path, config: &Config) -> Result<State> {
-    verify(folder, config)?;
-    parse(&folder.join(STATE), &Manifest::open(folder, config)?.read(folder, STATE)?)
-}
-
 /// Steps of the checkpoints in a run, newest first.
 pub fn steps(run: &Path) -> Vec<u64> {
     let entries = fs::read_dir(run.join("checkpoints")).into_iter().flatten().flatten();

@@ -64,7 +64,7 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_share: Option<f64>,
     /// Whether several processes sent gradients while they computed others; none if the run ended before that was known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub overlapped: Option<bool>,
 }
 

@@ -286,12 +286,11 @@ fn claimed(claims: &[&Claim], arms: &[&Arm]) -> Table {
     let row = |claim: &&Claim| {
         let shown = claim.verdict != Verdict::Inconclusive;
         let of = |arm: &&&Arm| (&arm.name, &arm.corpus, arm.budget) == (&claim.arm, &claim.corpus, claim.budget);
-        let anchor = arms.iter().find(of).map(|arm| format!("#{}", anchor(arm)));
-        let linked = |cell: Cell| anchor.iter().fold(cell, |cell, anchor| cell.link(anchor));
+        let link = arms.iter().find(of).map(|arm| format!("#{}", anchor(arm)));
         vec![
-            linked(Cell::text(&claim.statement)),
+            Cell::text(&claim.statement).link_if(link.as_ref()),
             Cell::number(format!("{:+.3}", claim.paper)),
-            linked(Cell::number(format!("{:+.4}", claim.mean)).bold_if(shown)),
+            Cell::number(format!("{:+.4}", claim.mean)).bold_if(shown).link_if(link.as_ref()),
             Cell::number(claim.interval.to_string()),
             Cell::number(format!("{:.4}", claim.p)),
             Cell::number(format!("{:.4}", claim.p_holm)),
@@ -326,12 +325,12 @@ fn ranked(ranks: &RankAgreement, arms: &[&Arm]) -> Table {
                 if row.interval.contains(row.paper) { "compatible" } else { "another rank" },
             ),
         };
-        let arm = arms.iter().find(|arm| (&arm.name, &arm.corpus) == (&row.ablation, &ranks.corpus));
-        let linked = |cell: Cell| arm.iter().fold(cell, |cell, arm| cell.link(format!("#{}", anchor(arm))));
+        let of = |arm: &&&Arm| (&arm.name, &arm.corpus) == (&row.ablation, &ranks.corpus);
+        let link = arms.iter().find(of).map(|arm| format!("#{}", anchor(arm)));
         vec![
-            linked(Cell::text(&row.ablation)),
+            Cell::text(&row.ablation).link_if(link.as_ref()),
             Cell::number(rank(row.paper)),
-            linked(Cell::number(rank(row.here))),
+            Cell::number(rank(row.here)).link_if(link.as_ref()),
             Cell::number(interval),
             Cell::text(verdict),
         ]

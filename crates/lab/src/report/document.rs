@@ -71,6 +71,10 @@ impl Cell {
         Cell { link: Some(to.into()), ..self }
     }
 
+    pub fn link_if(self, to: Option<&String>) -> Cell {
+        Cell { link: to.cloned().or(self.link), ..self }
+    }
+
     pub fn anchor(self, name: Option<String>) -> Cell {
         Cell { anchor: name, ..self }
     }
