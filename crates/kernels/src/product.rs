@@ -97,7 +97,7 @@ impl<F: Real> Packed<F> {
         let tile = self.tile;
         for (strip, first) in self.data.chunks_exact_mut(depth.max(1) * tile).zip((0..width).step_by(tile)) {
             let used = tile.min(width - first);
-            if used == 16 {
+            if (tile, used) == (16, 16) {
                 // The usual tile: a copy of known length is two instructions, not a call.
                 for (p, to) in strip.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                     *to = *source[p * stride + first..].first_chunk().unwrap();

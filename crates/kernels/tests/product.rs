@@ -107,6 +107,22 @@ fn long_inner_dimensions_and_every_level() {
     arch::limit(Level::Avx512);
 }
 
+/// Tiles differ between levels (8 to 64 outputs): every remainder of every tile is packed once.
+#[test]
+fn every_width_at_every_level() {
+    let _turn = turn();
+    for wanted in [Level::Portable, Level::Avx2, Level::Avx512] {
+        if arch::limit(wanted) != wanted {
+            continue;
+        }
+        for width in 1..=130 {
+            check::<f32>(13, 9, width, Causal::Full, false, 4e-6);
+            check::<f64>(13, 9, width, Causal::Full, false, 1e-14);
+        }
+    }
+    arch::limit(Level::Avx512);
+}
+
 #[test]
 fn empty_dimensions() {
     let _turn = turn();
