@@ -3,11 +3,11 @@
 #![no_main]
 
 use kuramoto_train::data::Identity;
-use kuramoto_train::{Config, Layer};
+use kuramoto_train::{Config, Overlay};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let Ok(layer) = Layer::parse("fuzz", text) else { return };
-    let Ok(mut config) = Config::layered(&[layer]) else { return };
+    let Ok(layer) = Overlay::parse("fuzz", text) else { return };
+    let Ok(mut config) = Config::from_overlays(&[layer]) else { return };
     let corpus =
         Identity { name: "fuzz".into(), bytes: 1 << 20, sha256: String::new(), vocabulary: (0..200).collect() };
     if config.resolve(&corpus).is_ok() {

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail, ensure};
 use kuramoto_kernels::{arch, peak};
 use kuramoto_model::scaling::Costs;
 use kuramoto_model::{
-    Alone, Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, Network, Timings, Transformer, TransformerConfig,
-    Update, flops,
+    Alone, Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, ModelConfig, Network, Timings, Transformer,
+    TransformerConfig, Update,
 };
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -288,12 +288,12 @@ fn measure(name: &str, how: How) -> Result<Measured> {
     match configuration.model {
         "kuramoto" => {
             let config = KuramotoConfig { width, dropout, ..Default::default() };
-            let flops = flops::kuramoto(&config, CONTEXT).training;
+            let flops = ModelConfig::Kuramoto(config.clone()).flops(CONTEXT).training;
             measure_network(configuration, Kuramoto::new(config, CONTEXT)?, flops, how)
         }
         _ => {
             let config = TransformerConfig { width, dropout, ..Default::default() };
-            let flops = flops::transformer(&config, CONTEXT).training;
+            let flops = ModelConfig::Transformer(config.clone()).flops(CONTEXT).training;
             measure_network(configuration, Transformer::new(config, CONTEXT)?, flops, how)
         }
     }

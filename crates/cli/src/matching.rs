@@ -2,8 +2,8 @@
 
 use crate::table::{Table, thousands};
 use anyhow::Result;
-use kuramoto_model::matching::{Matched, match_kuramoto, match_transformer, parse_budget};
-use kuramoto_model::{KuramotoConfig, TransformerConfig, ablation};
+use kuramoto_model::matching::{Matched, match_width, parse_budget};
+use kuramoto_model::{KuramotoConfig, ModelConfig, TransformerConfig};
 use serde_json::json;
 
 #[derive(clap::Args)]
@@ -31,15 +31,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { layers, heads, vocab, ref ablations, .. } = *arguments;
     let budget = parse_budget(&arguments.budget)?;
-    let mut kuramoto = KuramotoConfig { vocab, layers, heads, ..Default::default() };
-    // Widths are still open: any multiple of the heads will do for checking the rest.
-    kuramoto.width = (4 * heads).clamp(4, kuramoto_model::config::MAX_WIDTH);
-    ablation::apply(&mut kuramoto, ablations)?;
-    let transformer = TransformerConfig { vocab, layers, heads, ..Default::default() };
-    let rows = [
-        ("kuramoto", "k", match_kuramoto(&kuramoto, budget)?),
-        ("transformer", "d", match_transformer(&transformer, budget)?),
-    ];
+    let mut kuramoto = ModelConfig::Kuramoto(KuramotoConfig { vocab, layers, heads, width: 0, ..Default::default() });
+    kuramoto.ablate(ablations)?;
+    let transformer = ModelConfig::Transformer(TransformerConfig { vocab, layers, heads, ..Default::default() });
+    let rows =
+        [("kuramoto", "k", match_width(&kuramoto, budget)?), ("transformer", "d", match_width(&transformer, budget)?)];
     let off = |count: usize| 100.0 * (count as f64 / budget as f64 - 1.0);
     if arguments.json {
         let models: Vec<_> = rows

@@ -4,7 +4,7 @@ use crate::signals::Signals;
 use crate::table::thousands;
 use indicatif::{ProgressBar, ProgressStyle};
 use kuramoto_train::config::Length;
-use kuramoto_train::{Observer, Plan, Row, State};
+use kuramoto_train::{Observer, Row, State, TrainingPlan};
 use std::time::{Duration, Instant};
 
 /// How progress is shown.
@@ -92,7 +92,7 @@ impl Progress {
 }
 
 impl Observer for Progress {
-    fn plan(&mut self, plan: &Plan) {
+    fn plan(&mut self, plan: &TrainingPlan) {
         self.steps = plan.steps;
         self.say(&describe(plan));
         if let Style::Bar = self.style {
@@ -154,12 +154,12 @@ impl Observer for Progress {
     }
 }
 
-fn describe(plan: &Plan) -> String {
+fn describe(plan: &TrainingPlan) -> String {
     let config = &plan.config;
     let [train, validation, test] = plan.splits.map(thousands);
     let (kind, symbol) = match config.model.kind() {
-        kuramoto_train::config::Kind::Kuramoto => ("Kuramoto model", "k"),
-        kuramoto_train::config::Kind::Transformer => ("transformer", "d"),
+        kuramoto_model::ModelKind::Kuramoto => ("Kuramoto model", "k"),
+        kuramoto_model::ModelKind::Transformer => ("transformer", "d"),
     };
     let epochs = plan.steps as f64 / plan.steps_per_epoch as f64;
     let length = match config.length {

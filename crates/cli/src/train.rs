@@ -13,7 +13,7 @@ use kuramoto_train::data::{self, source::ENWIK8_ADDRESS};
 use kuramoto_train::disk::System;
 use kuramoto_train::generate::{Sampling, generate};
 use kuramoto_train::run::{Ended, claim_name};
-use kuramoto_train::{Config, Layer};
+use kuramoto_train::{Config, Overlay};
 use kuramoto_train::{Corpus, Error, Job, Run, Setting, Summary, Which};
 use std::fs::File;
 use std::io::IsTerminal;
@@ -201,11 +201,11 @@ impl Opened {
 
 impl Arguments {
     /// What the command line lays over the preset, in order.
-    fn layers(&self) -> Result<Vec<Layer>> {
+    fn layers(&self) -> Result<Vec<Overlay>> {
         let mut layers = Vec::new();
         if let Some(path) = &self.config {
             let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            layers.push(Layer::parse(path.display().to_string(), &text)?);
+            layers.push(Overlay::parse(path.display().to_string(), &text)?);
         }
         let named = [
             ("--preset", "preset", &self.preset),
@@ -216,27 +216,27 @@ impl Arguments {
         ];
         for (flag, key, value) in named {
             // Names are text even where they look like numbers.
-            layers.extend(value.as_ref().map(|value| Layer::text(flag, key, value)));
+            layers.extend(value.as_ref().map(|value| Overlay::text(flag, key, value)));
         }
         if let Some(budget) = &self.budget {
             let budget = kuramoto_model::matching::parse_budget(budget)?;
-            layers.push(Layer::set("--budget", "budget", &budget.to_string()));
+            layers.push(Overlay::set("--budget", "budget", &budget.to_string()));
             // A width, as a saved configuration has one, would leave the budget without effect.
-            layers.push(Layer::set("--budget", "model.width", "0"));
+            layers.push(Overlay::set("--budget", "model.width", "0"));
         }
-        layers.extend(self.keys.given().map(|(flag, key, value)| Layer::set(flag, key, value)));
+        layers.extend(self.keys.given().map(|(flag, key, value)| Overlay::set(flag, key, value)));
         let lengths = [
             ("--steps", "length.steps", &self.steps),
             ("--tokens", "length.tokens", &self.tokens),
             ("--epochs", "length.epochs", &self.epochs),
         ];
-        let given = |(flag, key, value): (&str, &str, &Option<String>)| Some(Layer::set(flag, key, value.as_ref()?));
+        let given = |(flag, key, value): (&str, &str, &Option<String>)| Some(Overlay::set(flag, key, value.as_ref()?));
         layers.extend(lengths.into_iter().filter_map(given));
         if self.test {
-            layers.push(Layer::set("--test", "validation.test", "true"));
+            layers.push(Overlay::set("--test", "validation.test", "true"));
         }
         for pair in &self.set {
-            layers.push(Layer::pair("--set", pair)?);
+            layers.push(Overlay::pair("--set", pair)?);
         }
         Ok(layers)
     }
@@ -282,7 +282,7 @@ impl Arguments {
     pub fn follow(&self, folder: &Path, config: &str) -> Result<Opened> {
         let threads = self.threads(&Alone)?;
         let mut run = Run::open(folder)?;
-        run.reconfigure(&[Layer::parse("the first process", config)?])?;
+        run.reconfigure(&[Overlay::parse("the first process", config)?])?;
         let corpus = match self.download {
             true => Corpus::open(&self.fetched(run.config().source()?)?, &self.cache())?,
             false => Corpus::of_run(&run, &self.cache())?,
@@ -300,8 +300,8 @@ impl Arguments {
     }
 
     fn create(&self, threads: usize, group: &dyn Group) -> Result<(Run, Corpus)> {
-        let mut config = Config::layered(&self.layers()?)?;
-        config.ablate(&self.ablations)?;
+        let mut config = Config::from_overlays(&self.layers()?)?;
+        config.model.ablate(&self.ablations)?;
         let corpus = Corpus::open(&self.fetched(config.source()?)?, &self.cache())?;
         config.resolve(corpus.identity())?;
         kuramoto_train::check(&config, threads, group)?;

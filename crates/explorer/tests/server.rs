@@ -4,7 +4,7 @@ use kuramoto_explorer::binary::decode;
 use kuramoto_explorer::{Options, Server};
 use kuramoto_train::config::Config;
 use kuramoto_train::disk::System;
-use kuramoto_train::{Corpus, Layer, Run, Setting, train};
+use kuramoto_train::{Corpus, Overlay, Run, Setting, train};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -27,12 +27,12 @@ fn trained(folder: &Path, kind: &str) {
 fn trained_with(folder: &Path, kind: &str, seed: u64) {
     let text = "data.bytes = 60000\nlength = { steps = 6 }\nbatch = { sequences = 2, context = 32 }\nvalidation = { every = 3, windows = 4 }";
     let layers = [
-        Layer::text("test", "model.kind", kind),
-        Layer::set("test", "seed", &seed.to_string()),
-        Layer::parse("test", text).unwrap(),
-        Layer::parse("test", "model = { width = 8, layers = 2 }").unwrap(),
+        Overlay::text("test", "model.kind", kind),
+        Overlay::set("test", "seed", &seed.to_string()),
+        Overlay::parse("test", text).unwrap(),
+        Overlay::parse("test", "model = { width = 8, layers = 2 }").unwrap(),
     ];
-    let mut config = Config::layered(&layers).unwrap();
+    let mut config = Config::from_overlays(&layers).unwrap();
     let corpus = Corpus::open(&config.source().unwrap(), Path::new("unused")).unwrap();
     config.resolve(corpus.identity()).unwrap();
     fs::create_dir_all(folder).unwrap();

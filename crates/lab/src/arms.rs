@@ -6,7 +6,7 @@ use crate::scale::Scale;
 use kuramoto_model::ablation::ABLATIONS;
 use kuramoto_train::data::Source;
 use kuramoto_train::presets::Protocol;
-use kuramoto_train::{Config, Layer};
+use kuramoto_train::{Config, Overlay};
 
 /// An arm before it has a corpus, a budget and a seed.
 pub(crate) struct Arm {
@@ -26,8 +26,8 @@ impl Arm {
 
     /// Its configuration on a corpus.
     pub fn config(&self, request: &Request, corpus: &str, budget: usize, seed: u64) -> Result<Config> {
-        let text = |key: &str, value: &str| Layer::text("the plan", key, value);
-        let set = |key: &str, value: String| Layer::set("the plan", key, &value);
+        let text = |key: &str, value: &str| Overlay::text("the plan", key, value);
+        let set = |key: &str, value: String| Overlay::set("the plan", key, &value);
         // The preset whose recipe was tuned nearest to that size.
         let preset = if budget < 5_000_000 { "1m" } else { "5m" };
         let (corpus, path) = match corpus.split_once('=') {
@@ -49,8 +49,8 @@ impl Arm {
         // The paper reads the test split where it compares the models, and nowhere else.
         layers.extend((self.table == "compare").then(|| set("validation.test", "true".into())));
         layers.extend(request.layers.iter().cloned());
-        let mut config = Config::layered(&layers)?;
-        config.ablate(&self.ablation.map(String::from).into_iter().collect::<Vec<_>>())?;
+        let mut config = Config::from_overlays(&layers)?;
+        config.model.ablate(&self.ablation.map(String::from).into_iter().collect::<Vec<_>>())?;
         Ok(config)
     }
 

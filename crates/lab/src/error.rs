@@ -26,6 +26,9 @@ pub enum Error {
     /// Training.
     #[error(transparent)]
     Train(#[from] kuramoto_train::Error),
+    /// A model's configuration.
+    #[error(transparent)]
+    Model(#[from] kuramoto_model::Error),
 }
 
 /// Shorthand for results of this crate.
@@ -36,7 +39,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Error::Plan { .. } => false,
-            Error::Choice { .. } => true,
+            Error::Choice { .. } | Error::Model(_) => true,
             Error::Train(error) => error.is_usage(),
         }
     }

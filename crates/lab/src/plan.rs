@@ -7,12 +7,12 @@
 use crate::arms::{Arm, arms};
 use crate::error::{Error, Result};
 use crate::scale::Scale;
+use kuramoto_model::ModelConfig;
 use kuramoto_model::ablation::ABLATIONS;
-use kuramoto_train::config::Model;
 use kuramoto_train::data::Source;
 use kuramoto_train::data::source::ENWIK8_SHA256;
 use kuramoto_train::presets::Protocol;
-use kuramoto_train::{Config, Corpus, Identity, Layer, Split};
+use kuramoto_train::{Config, Corpus, Identity, Overlay, Split};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -82,7 +82,7 @@ pub struct Request {
     /// Recipe of ablations and grid; the paper's at its own scale, else the tuned one, if None.
     pub protocol: Option<Protocol>,
     /// Keys laid over every run.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<Overlay>,
 }
 
 /// One run of a plan.
@@ -137,9 +137,10 @@ impl Planned {
     /// True if it is the reference changed by its ablation, and by nothing else than the width and the seed.
     fn is_ablated(&self, reference: &Planned) -> bool {
         let mut expected = Config { seed: self.seed, ..reference.config.clone() };
-        let applied = expected.ablate(std::slice::from_ref(&self.arm)).is_ok();
+        let applied = expected.model.ablate(std::slice::from_ref(&self.arm)).is_ok();
         let differs = expected.model != reference.config.model;
-        if let (Model::Kuramoto(expected), Model::Kuramoto(own)) = (&mut expected.model, &self.config.model) {
+        if let (ModelConfig::Kuramoto(expected), ModelConfig::Kuramoto(own)) = (&mut expected.model, &self.config.model)
+        {
             expected.width = own.width;
         }
         applied && differs && expected == self.config
@@ -366,7 +367,7 @@ fn is_run_folder(folder: &str) -> bool {
 fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: usize, seed: u64) -> Result<Planned> {
     let sampler = config.sampler(corpus)?;
     let steps = config.steps(&sampler);
-    let per_token = config.model.training_flops(config.batch.context);
+    let per_token = config.model.flops(config.batch.context).training;
     // Validation and test run forward only: a third of a training step's work per byte.
     let validations = match config.validation.every {
         0 => steps / sampler.steps_per_epoch(),
@@ -403,9 +404,9 @@ pub fn size(budget: usize) -> String {
 }
 
 /// The symbol and size of a model, for tables.
-pub fn width(model: &Model) -> String {
+pub fn width(model: &ModelConfig) -> String {
     match model {
-        Model::Kuramoto(config) => format!("k = {}", config.width),
-        Model::Transformer(config) => format!("d = {}", config.width),
+        ModelConfig::Kuramoto(config) => format!("k = {}", config.width),
+        ModelConfig::Transformer(config) => format!("d = {}", config.width),
     }
 }

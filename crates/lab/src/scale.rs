@@ -1,7 +1,7 @@
 //! How large an experiment is: a smoke test, a study that a small machine carries, or the paper itself.
 
 use crate::error::{Error, Result};
-use kuramoto_train::Layer;
+use kuramoto_train::Overlay;
 use serde::{Deserialize, Serialize};
 
 /// How large an experiment is.
@@ -58,7 +58,7 @@ impl Scale {
     }
 
     /// What this scale lays over the preset `1m`.
-    pub(crate) fn layer(self) -> Layer {
+    pub(crate) fn layer(self) -> Overlay {
         let text = match self {
             Scale::Smoke => {
                 "length = { steps = 40 }\n\
@@ -74,6 +74,6 @@ impl Scale {
             }
             Scale::Paper => "",
         };
-        Layer::parse("the scale", text).expect("scales are well formed")
+        Overlay::parse("the scale", text).expect("scales are well formed")
     }
 }

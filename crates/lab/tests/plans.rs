@@ -4,8 +4,9 @@ use kuramoto_lab::plan::{Experiment, Plan, Request};
 use kuramoto_lab::runner::{Corpora, Outcome, Status, run_one, status};
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::submit::{self, Kubernetes, Slurm, Task};
-use kuramoto_train::config::{Length, Model};
-use kuramoto_train::{Config, Layer, Observer, Row, Run, State};
+use kuramoto_model::ModelConfig;
+use kuramoto_train::config::Length;
+use kuramoto_train::{Config, Observer, Overlay, Row, Run, State};
 use std::fs;
 use std::path::Path;
 
@@ -19,7 +20,9 @@ fn request(experiment: Experiment) -> Request {
         seeds: None,
         budgets: vec![],
         protocol: None,
-        layers: vec![Layer::parse("test", "data.bytes = 60000\nlength = { steps = 6 }\nvalidation.every = 3").unwrap()],
+        layers: vec![
+            Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 6 }\nvalidation.every = 3").unwrap(),
+        ],
     }
 }
 
@@ -85,7 +88,7 @@ fn widths_are_matched_again_and_seeds_are_paired() {
     let (reference, none) = (find("reference"), find("no-feed-forward"));
     assert!(none.config.model.width() > reference.config.model.width());
     for run in &plan.runs {
-        let Model::Kuramoto(model) = &run.config.model else { panic!("{}", run.arm) };
+        let ModelConfig::Kuramoto(model) = &run.config.model else { panic!("{}", run.arm) };
         assert_eq!(model.heads, 1);
         let off = run.parameters as f64 / run.budget as f64 - 1.0;
         assert!(off.abs() < 0.1, "{} is {off} off its budget", run.arm);
@@ -263,7 +266,7 @@ fn arms_differ_in_what_they_are_named_after() {
     assert!(error.contains("changed by this ablation alone"), "{error}");
     // The same through --set.
     let set = |experiment, pair: &str| {
-        let layers = [request(experiment).layers, vec![Layer::pair("--set", pair).unwrap()]].concat();
+        let layers = [request(experiment).layers, vec![Overlay::pair("--set", pair).unwrap()]].concat();
         let path = folder.path().join("set");
         let error = Plan::create(&Request { layers, ..request(experiment) }, &path, Path::new("unused")).unwrap_err();
         assert!(!path.exists() && error.to_string().contains("no plan was written"), "{error}");

@@ -6,7 +6,7 @@ use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Corpora, run_one};
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::{report, statistics};
-use kuramoto_train::Layer;
+use kuramoto_train::Overlay;
 use std::fs;
 use std::path::Path;
 
@@ -22,7 +22,9 @@ fn the_ablation_suite_from_plan_to_report() {
         seeds: Some(3),
         budgets: vec![],
         protocol: None,
-        layers: vec![Layer::parse("test", "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 4").unwrap()],
+        layers: vec![
+            Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 4").unwrap(),
+        ],
     };
     let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
     let corpora = Corpora::new(Path::new("unused"));
@@ -90,7 +92,7 @@ fn a_comparison_reads_the_test_split_too() {
         seeds: Some(2),
         budgets: vec![],
         protocol: None,
-        layers: vec![Layer::parse("test", short).unwrap()],
+        layers: vec![Overlay::parse("test", short).unwrap()],
     };
     let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
     let corpora = Corpora::new(Path::new("unused"));

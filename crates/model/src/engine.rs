@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::group::{Alone, Group};
 use crate::hooks::NoHooks;
 use crate::lanes::{Lanes, own_workspace};
-use crate::layout::Kind;
+use crate::layout::ParameterKind;
 use crate::network::{Draw, Network, Pass};
 use crate::reduction::{CHUNK, Reduction};
 use crate::timings::{Clock, Timings};
@@ -34,7 +34,7 @@ pub struct Update {
     /// Decoupled weight decay of the parameters that `decays` names.
     pub weight_decay: f64,
     /// Which kinds of parameters decay.
-    pub decays: fn(Kind) -> bool,
+    pub decays: fn(ParameterKind) -> bool,
     /// Largest global gradient norm; larger gradients are scaled down to it.
     pub clip: Option<f64>,
     /// Which update this is, from 1.

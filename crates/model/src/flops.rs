@@ -5,6 +5,7 @@
 //! layer 0's table by byte, do not lower the count, and elementwise work does not raise it.
 
 use crate::config::{FeedForward, KuramotoConfig, Metric, TransformerConfig, Value};
+use crate::model_config::ModelConfig;
 
 /// Floating-point operations per token.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +28,14 @@ fn attended(context: usize) -> f64 {
 }
 
 /// Per token of sequences of `context` tokens.
-pub fn kuramoto(config: &KuramotoConfig, context: usize) -> Flops {
+pub fn count(config: &ModelConfig, context: usize) -> Flops {
+    match config {
+        ModelConfig::Kuramoto(config) => kuramoto(config, context),
+        ModelConfig::Transformer(config) => transformer(config, context),
+    }
+}
+
+fn kuramoto(config: &KuramotoConfig, context: usize) -> Flops {
     let (k, layers) = (config.width as f64, config.layers as f64);
     let frame_values = match config.metric {
         Metric::Transport => (config.transport_rank * config.heads) as f64,
@@ -51,8 +59,7 @@ pub fn kuramoto(config: &KuramotoConfig, context: usize) -> Flops {
     Flops::of(layers * layer + 2.0 * k * config.vocab as f64)
 }
 
-/// Per token of sequences of `context` tokens.
-pub fn transformer(config: &TransformerConfig, context: usize) -> Flops {
+fn transformer(config: &TransformerConfig, context: usize) -> Flops {
     let d = config.width as f64;
     let layer = 16.0 * d * d + 2.0 * d * attended(context);
     Flops::of(config.layers as f64 * layer + d * config.vocab as f64)

@@ -7,7 +7,7 @@
 
 /// What a parameter is, for weight decay and for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParameterKind {
     /// Phases: embeddings and prototypes of the Kuramoto model.
     Phase,
     /// A matrix of a linear map, or a transformer embedding.
@@ -61,7 +61,7 @@ pub struct Tensor {
     /// Where it lies.
     pub slot: Slot,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ParameterKind,
 }
 
 /// All parameters of a model, in arena order.
@@ -72,7 +72,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn add(&mut self, name: impl Into<String>, shape: &[usize], kind: Kind) -> Slot {
+    pub(crate) fn add(&mut self, name: impl Into<String>, shape: &[usize], kind: ParameterKind) -> Slot {
         let slot = Slot { start: self.len, len: shape.iter().product() };
         self.len += slot.len;
         self.tensors.push(Tensor { name: name.into(), shape: shape.to_vec(), slot, kind });

@@ -3,9 +3,9 @@
 //! Depth, heads, vocabulary and budget are fixed; widths are the multiples of lcm(4, heads); the width whose count is
 //! nearest to the budget is taken, the smaller one of a tie.
 
-use crate::config::{KuramotoConfig, MAX_WIDTH, TransformerConfig};
+use crate::config::MAX_WIDTH;
 use crate::error::{Error, Result, within};
-use crate::{kuramoto, transformer};
+use crate::model_config::ModelConfig;
 
 /// A width and the parameters it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,32 +16,19 @@ pub struct Matched {
     pub parameters: usize,
 }
 
-/// The exact parameter count of a valid configuration.
-pub fn count_kuramoto(config: &KuramotoConfig) -> Result<usize> {
-    config.validate()?;
-    Ok(kuramoto::count(config))
+/// The width nearest to `budget` parameters, all else as in `config`.
+pub fn match_width(config: &ModelConfig, budget: usize) -> Result<Matched> {
+    let mut config = config.clone();
+    nearest(config.heads(), budget, |width| {
+        *config.width_mut() = width;
+        config.parameters()
+    })
 }
 
-/// The exact parameter count of a valid configuration.
-pub fn count_transformer(config: &TransformerConfig) -> Result<usize> {
-    config.validate()?;
-    Ok(transformer::count(config))
-}
-
-/// The Kuramoto width nearest to `budget` parameters, all else as in `config`.
-pub fn match_kuramoto(config: &KuramotoConfig, budget: usize) -> Result<Matched> {
-    nearest(config.heads, budget, |width| count_kuramoto(&KuramotoConfig { width, ..config.clone() }))
-}
-
-/// The transformer width nearest to `budget` parameters, all else as in `config`.
-pub fn match_transformer(config: &TransformerConfig, budget: usize) -> Result<Matched> {
-    nearest(config.heads, budget, |width| count_transformer(&TransformerConfig { width, ..config.clone() }))
-}
-
-fn nearest(heads: usize, budget: usize, count: impl Fn(usize) -> Result<usize>) -> Result<Matched> {
+fn nearest(heads: usize, budget: usize, mut count: impl FnMut(usize) -> Result<usize>) -> Result<Matched> {
     within("heads", heads, 1..=MAX_WIDTH / 4)?;
     let step = [1, 2, 4].map(|by| by * heads).into_iter().find(|s| s % 4 == 0).unwrap_or(4 * heads);
-    let matched = |i: usize| count(i * step).map(|parameters| Matched { width: i * step, parameters });
+    let mut matched = |i: usize| count(i * step).map(|parameters| Matched { width: i * step, parameters });
     let (mut low, mut high) = (1, MAX_WIDTH / step);
     let (smallest, largest) = (matched(low)?, matched(high)?);
     if budget == 0 || budget > largest.parameters {

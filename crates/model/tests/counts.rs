@@ -5,10 +5,12 @@ mod common;
 use common::{COMBINATIONS, combination, small};
 use kuramoto_model::ablation::{self, ABLATIONS};
 use kuramoto_model::config::{FeedForward, Metric};
-use kuramoto_model::matching::{
-    Matched, count_kuramoto, count_transformer, match_kuramoto, match_transformer, parse_budget,
-};
-use kuramoto_model::{Batch, Engine, Error, Kuramoto, KuramotoConfig, Transformer, TransformerConfig};
+use kuramoto_model::matching::{Matched, match_width, parse_budget};
+use kuramoto_model::{Batch, Engine, Error, Kuramoto, KuramotoConfig, ModelConfig, Transformer, TransformerConfig};
+
+fn count(config: impl Into<ModelConfig>) -> usize {
+    config.into().parameters().unwrap()
+}
 
 /// (vocabulary, width, layers, heads, budget, count) of the paper's Kuramoto models.
 const KURAMOTO: [(usize, usize, usize, usize, usize, usize); 5] = [
@@ -32,13 +34,13 @@ const TRANSFORMER: [(usize, usize, usize, usize, usize, usize); 5] = [
 fn published_counts_and_widths() {
     for (vocab, width, layers, heads, budget, parameters) in KURAMOTO {
         let config = KuramotoConfig { vocab, layers, heads, ..Default::default() };
-        assert_eq!(count_kuramoto(&KuramotoConfig { width, ..config.clone() }).unwrap(), parameters);
-        assert_eq!(match_kuramoto(&config, budget).unwrap(), Matched { width, parameters });
+        assert_eq!(count(KuramotoConfig { width, ..config.clone() }), parameters);
+        assert_eq!(match_width(&config.clone().into(), budget).unwrap(), Matched { width, parameters });
     }
     for (vocab, width, layers, heads, budget, parameters) in TRANSFORMER {
         let config = TransformerConfig { vocab, layers, heads, ..Default::default() };
-        assert_eq!(count_transformer(&TransformerConfig { width, ..config.clone() }).unwrap(), parameters);
-        assert_eq!(match_transformer(&config, budget).unwrap(), Matched { width, parameters });
+        assert_eq!(count(TransformerConfig { width, ..config.clone() }), parameters);
+        assert_eq!(match_width(&config.clone().into(), budget).unwrap(), Matched { width, parameters });
     }
 }
 
@@ -47,12 +49,12 @@ fn widths_are_multiples_of_four_and_of_the_heads() {
     for heads in 1..=6 {
         for layers in 2..=6 {
             let config = KuramotoConfig { layers, heads, ..Default::default() };
-            let Matched { width, parameters } = match_kuramoto(&config, 1_000_000).unwrap();
+            let Matched { width, parameters } = match_width(&config.clone().into(), 1_000_000).unwrap();
             assert!(width % 4 == 0 && width % heads == 0, "{width} for {heads} heads");
             // No neighbouring width is nearer.
             let step = (1..).map(|i| 4 * i).find(|s| s % heads == 0).unwrap();
             for other in [width - step, width + step] {
-                let count = count_kuramoto(&KuramotoConfig { width: other, ..config.clone() }).unwrap();
+                let count = count(KuramotoConfig { width: other, ..config.clone() });
                 assert!(count.abs_diff(1_000_000) >= parameters.abs_diff(1_000_000));
             }
         }
@@ -63,11 +65,11 @@ fn widths_are_multiples_of_four_and_of_the_heads() {
 fn every_ablation_counts_what_it_changes() {
     let reference = KuramotoConfig::default();
     let (k, layers, vocab) = (reference.width, reference.layers, reference.vocab);
-    let base = count_kuramoto(&reference).unwrap() as i64;
+    let base = count(reference.clone()) as i64;
     let change = |name: &str| {
         let mut config = reference.clone();
         ablation::apply(&mut config, &[name]).unwrap();
-        count_kuramoto(&config).unwrap() as i64 - base
+        count(config.clone()) as i64 - base
     };
     let [k, layers, vocab] = [k, layers, vocab].map(|x| x as i64);
     let (gate, block) = (2 * k * k + k, 6 * k * k + k);
@@ -102,9 +104,9 @@ fn budgets_are_read() {
         assert!(matches!(parse_budget(nonsense), Err(Error::Field { field: "budget", .. })), "{nonsense}");
     }
     let config = KuramotoConfig::default();
-    assert!(matches!(match_kuramoto(&config, 0), Err(Error::Field { field: "budget", .. })));
-    assert!(matches!(match_kuramoto(&config, usize::MAX), Err(Error::Field { field: "budget", .. })));
-    assert_eq!(match_kuramoto(&config, 1).unwrap().width, 4);
+    assert!(matches!(match_width(&config.clone().into(), 0), Err(Error::Field { field: "budget", .. })));
+    assert!(matches!(match_width(&config.clone().into(), usize::MAX), Err(Error::Field { field: "budget", .. })));
+    assert_eq!(match_width(&config.clone().into(), 1).unwrap().width, 4);
 }
 
 fn refused(config: KuramotoConfig) -> String {

@@ -6,10 +6,10 @@
 
 use crate::data::{Identity, Source, Split};
 use crate::error::{Error, Result};
-use crate::layers::Layer;
+use crate::overlay::Overlay;
 use crate::presets;
 use crate::windows::Sampler;
-use kuramoto_model::{KuramotoConfig, TransformerConfig, ablation, flops, matching};
+use kuramoto_model::{ModelConfig, matching};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub struct Config {
     /// What to train on.
     pub data: Data,
     /// What a step reads.
-    pub batch: Batch,
+    pub batch: BatchConfig,
     /// How a step changes the parameters.
     pub optimizer: Optimizer,
     /// How training is judged on the way.
@@ -40,7 +40,7 @@ pub struct Config {
     /// What to do about steps that would spoil the parameters.
     pub bad_steps: BadSteps,
     /// The model; `kind` is `kuramoto` or `transformer`.
-    pub model: Model,
+    pub model: ModelConfig,
 }
 
 /// How long to train.
@@ -72,7 +72,7 @@ pub struct Data {
 /// What a step reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Batch {
+pub struct BatchConfig {
     /// Windows in a batch.
     pub sequences: usize,
     /// Bytes in a window.
@@ -84,7 +84,7 @@ pub struct Batch {
     pub lanes: usize,
 }
 
-impl Batch {
+impl BatchConfig {
     /// Windows in a step.
     pub fn windows(&self) -> usize {
         self.sequences * self.accumulate
@@ -203,161 +203,15 @@ pub struct BadSteps {
     pub spike: f64,
 }
 
-/// Which model, and its configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Model {
-    /// Phase oscillators.
-    Kuramoto(KuramotoConfig),
-    /// The matched transformer.
-    Transformer(TransformerConfig),
-}
-
-/// Runs an expression with the network of a configuration: the one place that knows which there are.
-macro_rules! with_network {
-    ($config:expr, |$network:ident| $body:expr) => {
-        match (&$config.model, $config.batch.context) {
-            ($crate::config::Model::Kuramoto(model), context) => {
-                let $network = kuramoto_model::Kuramoto::new(model.clone(), context)?;
-                $body
-            }
-            ($crate::config::Model::Transformer(model), context) => {
-                let $network = kuramoto_model::Transformer::new(model.clone(), context)?;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use with_network;
-
-/// The name of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Phase oscillators.
-    Kuramoto,
-    /// The matched transformer.
-    Transformer,
-}
-
-impl Kind {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Kuramoto => "kuramoto",
-            Kind::Transformer => "transformer",
-        }
-    }
-}
-
-impl Model {
-    /// Which it is.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Model::Kuramoto(_) => Kind::Kuramoto,
-            Model::Transformer(_) => Kind::Transformer,
-        }
-    }
-
-    /// Oscillators or channels per token.
-    pub fn width(&self) -> usize {
-        match self {
-            Model::Kuramoto(config) => config.width,
-            Model::Transformer(config) => config.width,
-        }
-    }
-
-    /// Layers.
-    pub fn layers(&self) -> usize {
-        match self {
-            Model::Kuramoto(config) => config.layers,
-            Model::Transformer(config) => config.layers,
-        }
-    }
-
-    /// Attention heads.
-    pub fn heads(&self) -> usize {
-        match self {
-            Model::Kuramoto(config) => config.heads,
-            Model::Transformer(config) => config.heads,
-        }
-    }
-
-    /// Distinct bytes.
-    pub fn vocab(&self) -> usize {
-        match self {
-            Model::Kuramoto(config) => config.vocab,
-            Model::Transformer(config) => config.vocab,
-        }
-    }
-
-    /// The exact parameter count.
-    pub fn parameters(&self) -> Result<usize> {
-        Ok(match self {
-            Model::Kuramoto(config) => matching::count_kuramoto(config)?,
-            Model::Transformer(config) => matching::count_transformer(config)?,
-        })
-    }
-
-    /// Operations of a training step per token.
-    pub fn training_flops(&self, context: usize) -> f64 {
-        match self {
-            Model::Kuramoto(config) => flops::kuramoto(config, context).training,
-            Model::Transformer(config) => flops::transformer(config, context).training,
-        }
-    }
-
-    fn set_vocab_and_width(&mut self, vocab: usize, budget: usize) -> Result<()> {
-        let (own_vocab, own_width) = match self {
-            Model::Kuramoto(config) => (&mut config.vocab, &mut config.width),
-            Model::Transformer(config) => (&mut config.vocab, &mut config.width),
-        };
-        if *own_vocab != 0 && *own_vocab != vocab {
-            let allowed = format!("the corpus has {vocab} distinct bytes; leave it at 0");
-            return Err(Error::setting("model.vocab", *own_vocab, allowed));
-        }
-        *own_vocab = vocab;
-        if *own_width == 0 {
-            let matched = match self {
-                // Matching goes through valid configurations only; ranks are bounded by the width it will find.
-                Model::Kuramoto(config) => matching::match_kuramoto(config, budget)?,
-                Model::Transformer(config) => matching::match_transformer(config, budget)?,
-            };
-            match self {
-                Model::Kuramoto(config) => config.width = matched.width,
-                Model::Transformer(config) => config.width = matched.width,
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Config {
     /// A whole configuration, as it is saved in a run.
     pub fn parse(origin: &str, text: &str) -> Result<Config> {
-        Layer::parse(origin, text)?.to_config()
+        Overlay::parse(origin, text)?.to_config()
     }
 
     /// As it is saved.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a configuration is plain data")
-    }
-
-    /// Switches the Kuramoto model by rows of the paper's ablation table.
-    pub fn ablate(&mut self, names: &[String]) -> Result<()> {
-        if names.is_empty() {
-            return Ok(());
-        }
-        let Model::Kuramoto(model) = &mut self.model else {
-            return Err(Error::setting("ablation", names.join(","), "only the Kuramoto model has ablations"));
-        };
-        // Widths and vocabulary may still be open; any that are valid will do for checking the rest.
-        let open = (model.width, model.vocab);
-        model.width = if model.width == 0 { 4 * model.heads } else { model.width };
-        model.vocab = model.vocab.max(1);
-        let applied = ablation::apply(model, names);
-        (model.width, model.vocab) = open;
-        Ok(applied?)
     }
 
     /// Where the corpus comes from.
@@ -378,9 +232,22 @@ impl Config {
                 *path = std::path::absolute(&*path).map_or(path.clone(), |path| path.to_string_lossy().into_owned());
             }
         }
-        self.model.set_vocab_and_width(corpus.vocabulary.len(), self.budget)?;
+        self.resolve_model(corpus.vocabulary.len())?;
         self.check()?;
         self.sampler(corpus).map(drop)
+    }
+
+    fn resolve_model(&mut self, vocab: usize) -> Result<()> {
+        let found = self.model.vocab();
+        if found != 0 && found != vocab {
+            let allowed = format!("the corpus has {vocab} distinct bytes; leave it at 0");
+            return Err(Error::setting("model.vocab", found, allowed));
+        }
+        *self.model.vocab_mut() = vocab;
+        if self.model.width() == 0 {
+            *self.model.width_mut() = matching::match_width(&self.model, self.budget)?.width;
+        }
+        Ok(())
     }
 
     /// Draws the training batches; says so if the corpus does not fill one.

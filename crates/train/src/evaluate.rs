@@ -1,11 +1,10 @@
 //! Bits per byte of a stretch of a corpus.
 
-use crate::config::with_network;
 use crate::data::{Corpus, Split};
 use crate::error::Result;
 use crate::run::{Run, Which};
 use crate::windows::{self, Window};
-use kuramoto_model::{Batch, Engine, Network};
+use kuramoto_model::{Batch, Engine, Network, with_network};
 
 /// Sequences that are evaluated at a time; the sums do not depend on it.
 const TOGETHER: usize = 64;
@@ -63,7 +62,9 @@ pub struct Evaluation {
 /// Exact bits per byte of a whole split under a checkpoint of a run.
 pub fn evaluate(run: &Run, which: Which, corpus: &Corpus, split: Split, threads: usize) -> Result<Evaluation> {
     corpus.check_same(run.corpus())?;
-    with_network!(run.config(), |network| whole_split(network, run, which, corpus, split, threads))
+    with_network!(&run.config().model, run.config().batch.context, |network| whole_split(
+        network, run, which, corpus, split, threads
+    ))
 }
 
 fn whole_split<N: Network<f32>>(

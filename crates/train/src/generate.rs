@@ -1,10 +1,9 @@
 //! Writing on from a prompt, byte by byte.
 
-use crate::config::with_network;
 use crate::data::Identity;
 use crate::error::{Error, Result};
 use crate::run::{Run, Which};
-use kuramoto_model::{Decoder, Network};
+use kuramoto_model::{Decoder, Network, with_network};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -55,7 +54,7 @@ pub fn generate(
         return Err(Error::setting("prompt", "\"\"", "give at least one byte to go on from"));
     }
     let mut write_token = |token: u8| write(run.corpus().vocabulary[usize::from(token)]);
-    with_network!(run.config(), |network| {
+    with_network!(&run.config().model, run.config().batch.context, |network| {
         let parameters = run.load(which, network.layout())?.parameters;
         let context = run.config().batch.context;
         write_on(&mut network.decoder(&parameters), context, history, bytes, sampling, &mut write_token)

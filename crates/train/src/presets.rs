@@ -6,7 +6,7 @@
 
 use crate::config::*;
 use crate::error::{Error, Result};
-use kuramoto_model::{KuramotoConfig, TransformerConfig};
+use kuramoto_model::{KuramotoConfig, ModelConfig, ModelKind, TransformerConfig};
 use serde::{Deserialize, Serialize};
 
 /// A size and a corpus.
@@ -65,7 +65,7 @@ impl Protocol {
 }
 
 /// The configuration of a preset under a protocol, before anything is laid over it.
-pub fn config(preset: Preset, protocol: Protocol, kind: Kind) -> Config {
+pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
     let quick = preset == Preset::Quick;
     let dropout = match (preset, protocol) {
         (_, Protocol::Paper) => 0.1,
@@ -93,7 +93,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: Kind) -> Config {
             bytes: 0,
             sha256: String::new(),
         },
-        batch: Batch { sequences: if quick { 16 } else { 64 }, context: 256, accumulate: 1, lanes: 8 },
+        batch: BatchConfig { sequences: if quick { 16 } else { 64 }, context: 256, accumulate: 1, lanes: 8 },
         optimizer: match protocol {
             Protocol::Paper => paper_optimizer(),
             Protocol::Tuned => tuned_optimizer(preset, kind),
@@ -107,15 +107,15 @@ pub fn config(preset: Preset, protocol: Protocol, kind: Kind) -> Config {
         bad_steps: BadSteps { policy: Policy::Stop, spike: 3.0 },
         // 0: the corpus and the budget decide.
         model: match kind {
-            Kind::Kuramoto => {
-                Model::Kuramoto(KuramotoConfig { vocab: 0, width: 0, layers, dropout, ..Default::default() })
+            ModelKind::Kuramoto => {
+                ModelConfig::Kuramoto(KuramotoConfig { vocab: 0, width: 0, layers, dropout, ..Default::default() })
             }
-            Kind::Transformer => {
+            ModelKind::Transformer => {
                 let heads = match protocol {
                     Protocol::Paper => 1,
                     Protocol::Tuned => 4,
                 };
-                Model::Transformer(TransformerConfig {
+                ModelConfig::Transformer(TransformerConfig {
                     vocab: 0,
                     width: 0,
                     layers,
@@ -143,12 +143,12 @@ fn paper_optimizer() -> Optimizer {
     }
 }
 
-fn tuned_optimizer(preset: Preset, kind: Kind) -> Optimizer {
+fn tuned_optimizer(preset: Preset, kind: ModelKind) -> Optimizer {
     let (learning_rate, warmup) = match (kind, preset) {
-        (Kind::Kuramoto, _) => (1.6e-2, 100),
+        (ModelKind::Kuramoto, _) => (1.6e-2, 100),
         // What 1M learns with at best sets 5M back.
-        (Kind::Transformer, Preset::FiveMillion) => (2e-3, 300),
-        (Kind::Transformer, _) => (8e-3, 300),
+        (ModelKind::Transformer, Preset::FiveMillion) => (2e-3, 300),
+        (ModelKind::Transformer, _) => (8e-3, 300),
     };
     Optimizer {
         learning_rate,

@@ -6,13 +6,13 @@
 //! held while a process trains.
 
 use crate::checkpoint::{self, Loaded};
-use crate::config::{Config, Model, with_network};
+use crate::config::Config;
 use crate::data::{Identity, Source};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
-use crate::layers::Layer;
+use crate::overlay::Overlay;
 use crate::state::State;
-use kuramoto_model::{Kuramoto, Layout};
+use kuramoto_model::{Kuramoto, Layout, ModelConfig, with_network};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -173,7 +173,7 @@ impl Run {
     }
 
     /// Lays keys over the configuration; refused if they change what the run computes. Saved once training starts.
-    pub fn reconfigure(&mut self, layers: &[Layer]) -> Result<()> {
+    pub fn reconfigure(&mut self, layers: &[Overlay]) -> Result<()> {
         for layer in layers {
             let config = self.config.overlaid(std::slice::from_ref(layer))?;
             if checkpoint::fingerprint(&config) != checkpoint::fingerprint(&self.config) {
@@ -268,7 +268,7 @@ impl Run {
 
     /// The Kuramoto model of a run with the parameters of a checkpoint; a transformer is refused, as it has no phases.
     pub fn kuramoto(&self, which: Which) -> Result<(Kuramoto, Loaded)> {
-        let Model::Kuramoto(config) = &self.config.model else {
+        let ModelConfig::Kuramoto(config) = &self.config.model else {
             return Err(Error::run(&self.folder, "it is a transformer, which has no phases: give a Kuramoto run"));
         };
         let network = Kuramoto::new(config.clone(), self.config.batch.context)?;
@@ -306,7 +306,10 @@ impl Run {
 
     /// Folder and step of a checkpoint, found as [`Run::load`] finds it.
     pub fn checkpoint(&self, which: Which) -> Result<(PathBuf, u64)> {
-        let step = with_network!(self.config, |network| self.load(which, network.layout())?.state.step);
+        let step = with_network!(&self.config.model, self.config.batch.context, |network| self
+            .load(which, network.layout())?
+            .state
+            .step);
         Ok((checkpoint::folder(&self.folder, step), step))
     }
 

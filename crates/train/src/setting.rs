@@ -1,18 +1,18 @@
 //! What training needs besides a run and its corpus, and what it tells.
 
-use crate::config::{Config, with_network};
+use crate::config::Config;
 use crate::disk::Disk;
 use crate::error::Result;
 use crate::memory;
 use crate::metrics::Row;
 use crate::state::State;
-use kuramoto_model::{Alone, Engine, Group, Network};
+use kuramoto_model::{Alone, Engine, Group, Network, with_network};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What is known before the first step.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TrainingPlan {
     /// The run folder.
     pub run: PathBuf,
     /// The configuration.
@@ -46,7 +46,7 @@ pub struct Plan {
 /// Is told what happens.
 pub trait Observer {
     /// Before the first step.
-    fn plan(&mut self, _plan: &Plan) {}
+    fn plan(&mut self, _plan: &TrainingPlan) {}
     /// After every step.
     fn step(&mut self, _row: &Row, _state: &State) {}
     /// Before a stretch of work that takes a while, such as a validation.
@@ -95,12 +95,14 @@ impl<'a> Setting<'a> {
 /// Says so if training will not fit in memory or among the processes, before a run folder is made.
 pub fn check(config: &Config, threads: usize, group: &dyn Group) -> Result<()> {
     kuramoto_model::engine::check_lanes(config.batch.lanes, group)?;
-    memory::check(with_network!(config, |network| planned_bytes(&network, config, threads, group)) as u64)
+    memory::check(with_network!(&config.model, config.batch.context, |network| planned_bytes(
+        &network, config, threads, group
+    )) as u64)
 }
 
 /// Bytes of memory that training will hold, besides the corpus.
 pub fn planned_memory(config: &Config, threads: usize) -> Result<usize> {
-    Ok(with_network!(config, |network| planned_bytes(&network, config, threads, &Alone)))
+    Ok(with_network!(&config.model, config.batch.context, |network| planned_bytes(&network, config, threads, &Alone)))
 }
 
 pub(crate) fn planned_bytes<N: Network<f32>>(network: &N, config: &Config, threads: usize, group: &dyn Group) -> usize {

@@ -8,7 +8,7 @@
 //! process 0 alone reads and writes the run folder.
 
 use crate::checkpoint::{self, Snapshot};
-use crate::config::{Config, Decay, Policy, with_network};
+use crate::config::{Config, Decay, Policy};
 use crate::data::{Corpus, Split};
 use crate::error::{At, Error, Result};
 use crate::evaluate::bits_per_byte;
@@ -17,11 +17,11 @@ use crate::metrics::Row;
 use crate::overlap::Overlap;
 use crate::recorder::Recorder;
 use crate::run::{Ended, Run, Summary, Which};
-use crate::setting::{Observer, Plan, Setting, planned_bytes};
+use crate::setting::{Observer, Setting, TrainingPlan, planned_bytes};
 use crate::start::{restore, spread};
 use crate::state::State;
 use crate::windows::{self, Sampler, Window};
-use kuramoto_model::{Batch, Engine, Network, Tensor, Update};
+use kuramoto_model::{Batch, Engine, Network, Tensor, Update, with_network};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
@@ -29,7 +29,10 @@ use std::time::Instant;
 /// Trains a run from where it is to its end, or until it is asked to stop.
 pub fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<Summary> {
     corpus.check_same(run.corpus())?;
-    with_network!(run.config(), |network| Trainer::new(network, run, corpus, setting, observer)?.train())
+    with_network!(&run.config().model, run.config().batch.context, |network| Trainer::new(
+        network, run, corpus, setting, observer
+    )?
+    .train())
 }
 
 /// Consecutive bad steps after which skipping gives up.
@@ -115,7 +118,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             overlap: Overlap::new(setting.overlap, &**group),
             worked: (0.0, 0.0),
         };
-        trainer.observer.plan(&Plan {
+        trainer.observer.plan(&TrainingPlan {
             run: run.folder().to_path_buf(),
             config: config.clone(),
             corpus: corpus.identity().name.clone(),
@@ -211,7 +214,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         self.worked = (self.worked.0 + seconds, self.worked.1 + self.engine.timings().exchange);
         row.tokens_per_second = config.batch.tokens() as f64 / seconds;
         row.utilisation =
-            self.setting.peak_flops.map(|peak| config.model.training_flops(context) * row.tokens_per_second / peak);
+            self.setting.peak_flops.map(|peak| config.model.flops(context).training * row.tokens_per_second / peak);
         if self.validation_is_due() {
             self.observer.busy("validating");
             self.check_agreement()?;
@@ -357,8 +360,10 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         let tensors = self.engine.network().layout().tensors().iter();
         tensors
             .filter_map(|tensor| match tensor.kind {
-                kuramoto_model::Kind::Scalar => Some((tensor.name.clone(), f64::from(tensor.slot.of(arena)[0]))),
-                kuramoto_model::Kind::Rate => Some((format!("{}.mean", tensor.name), mean(tensor))),
+                kuramoto_model::ParameterKind::Scalar => {
+                    Some((tensor.name.clone(), f64::from(tensor.slot.of(arena)[0])))
+                }
+                kuramoto_model::ParameterKind::Rate => Some((format!("{}.mean", tensor.name), mean(tensor))),
                 _ => None,
             })
             .collect()
@@ -435,7 +440,7 @@ fn update(config: &Config, learning_rate: f64, step: u64) -> Update {
         weight_decay: optimizer.weight_decay,
         decays: match optimizer.decay {
             Decay::All => |_| true,
-            Decay::Weights => |kind| kind == kuramoto_model::Kind::Weight,
+            Decay::Weights => |kind| kind == kuramoto_model::ParameterKind::Weight,
         },
         clip: (optimizer.clip > 0.0).then_some(optimizer.clip),
         step,

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use kuramoto_train::disk::System;
-use kuramoto_train::{Layer, Run, checkpoint, train};
+use kuramoto_train::{Overlay, Run, checkpoint, train};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -139,7 +139,7 @@ fn a_damaged_best_stops_nothing() {
     fs::write(run.join("checkpoints").join(best.trim()).join("model.safetensors"), "x").unwrap();
     let (_, corpus) = tiny(wild);
     let mut opened = Run::open(&run).unwrap();
-    opened.reconfigure(&[Layer::set("--steps", "length.steps", "13")]).unwrap();
+    opened.reconfigure(&[Overlay::set("--steps", "length.steps", "13")]).unwrap();
     let summary = train(&opened, &corpus, &setting(&System, 1), &mut ()).unwrap();
     assert!(summary.test_bits_per_byte.is_some());
     assert!(opened.load(kuramoto_train::Which::Best, &layout(&opened)).is_ok());
@@ -149,7 +149,7 @@ fn a_damaged_best_stops_nothing() {
 fn what_a_run_computes_cannot_be_changed() {
     let (_keep, run) = trained();
     let mut opened = Run::open(&run).unwrap();
-    let set = |key: &str, value: &str| [Layer::set("--set", key, value)];
+    let set = |key: &str, value: &str| [Overlay::set("--set", key, value)];
     for (key, value) in [("seed", "9"), ("optimizer.clip", "2"), ("model.heads", "1"), ("validation.every", "2")] {
         let error = opened.reconfigure(&set(key, value)).unwrap_err().to_string();
         assert!(error.contains("keeps its configuration"), "{key}: {error}");

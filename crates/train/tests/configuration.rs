@@ -2,13 +2,13 @@
 
 mod common;
 
-use kuramoto_train::Layer;
+use kuramoto_train::Overlay;
 use kuramoto_train::config::{Config, Decay, Length, Model, Schedule};
 use kuramoto_train::data::Identity;
 use proptest::prelude::*;
 
-fn layered(text: &str) -> Result<Config, kuramoto_train::Error> {
-    Config::layered(&[Layer::parse("file.toml", text)?])
+fn from_overlays(text: &str) -> Result<Config, kuramoto_train::Error> {
+    Config::from_overlays(&[Overlay::parse("file.toml", text)?])
 }
 
 fn message(text: &str) -> String {
@@ -43,8 +43,8 @@ fn the_paper_protocol_is_the_papers() {
         assert_eq!((config.batch.sequences, config.batch.context, config.length), (64, 256, Length::Epochs(50)));
         assert_eq!((config.validation.every, config.validation.windows, config.validation.patience), (0, 0, 0));
         let (dropout, layers, heads) = match &config.model {
-            Model::Kuramoto(model) => (model.dropout, model.layers, model.heads),
-            Model::Transformer(model) => (model.dropout, model.layers, model.heads),
+            ModelConfig::Kuramoto(model) => (model.dropout, model.layers, model.heads),
+            ModelConfig::Transformer(model) => (model.dropout, model.layers, model.heads),
         };
         assert_eq!((dropout, layers, heads), (0.1, 4, 1));
     }
@@ -53,12 +53,12 @@ fn the_paper_protocol_is_the_papers() {
 #[test]
 fn later_layers_win_and_whole_numbers_are_numbers() {
     let layers = [
-        Layer::parse("file.toml", "[optimizer]\nlearning-rate = 1\nwarmup = 7").unwrap(),
-        Layer::set("--learning-rate", "optimizer.learning-rate", "2e-3"),
-        Layer::set("--tokens", "length.tokens", "1e6"),
-        Layer::set("--data", "data.corpus", "some file.txt"),
+        Overlay::parse("file.toml", "[optimizer]\nlearning-rate = 1\nwarmup = 7").unwrap(),
+        Overlay::set("--learning-rate", "optimizer.learning-rate", "2e-3"),
+        Overlay::set("--tokens", "length.tokens", "1e6"),
+        Overlay::set("--data", "data.corpus", "some file.txt"),
     ];
-    let config = Config::layered(&layers).unwrap();
+    let config = Config::from_overlays(&layers).unwrap();
     assert_eq!((config.optimizer.learning_rate, config.optimizer.warmup), (2e-3, 7));
     assert_eq!(config.data.corpus, "some file.txt");
     assert_eq!(config.length, Length::Tokens(1_000_000));
@@ -70,8 +70,8 @@ fn what_is_saved_is_read_back() {
         let mut config = layered(text).unwrap();
         config.resolve(&enwik8()).unwrap();
         assert_eq!(Config::parse("config.toml", &config.to_toml()).unwrap(), config);
-        let again = Layer::parse("config.toml", &config.to_toml()).unwrap();
-        assert_eq!(Config::layered(&[again]).unwrap(), config, "a saved configuration can be given back");
+        let again = Overlay::parse("config.toml", &config.to_toml()).unwrap();
+        assert_eq!(Config::from_overlays(&[again]).unwrap(), config, "a saved configuration can be given back");
     }
 }
 
@@ -113,11 +113,13 @@ fn mistakes_are_named_with_a_suggestion() {
 #[test]
 fn ablations_are_matched_again() {
     let mut config = layered("preset = '1m'").unwrap();
-    config.ablate(&["low-rank-transport".into()]).unwrap();
+    config.model.ablate(&["low-rank-transport".into()]).unwrap();
     config.resolve(&enwik8()).unwrap();
     assert_eq!(config.model.width(), 164);
     let mut config = layered("model.kind = 'transformer'").unwrap();
-    assert!(config.ablate(&["no-value-gate".into()]).unwrap_err().to_string().contains("only the Kuramoto model"));
+    assert!(
+        config.model.ablate(&["no-value-gate".into()]).unwrap_err().to_string().contains("only the Kuramoto model")
+    );
 }
 
 #[test]
@@ -155,7 +157,7 @@ proptest! {
             Just("18446744073709551616".to_string()),
         ],
     ) {
-        if let Ok(mut config) = Config::layered(&[Layer::set("--set", key, &value)]) {
+        if let Ok(mut config) = Config::from_overlays(&[Overlay::set("--set", key, &value)]) {
             let _ = config.resolve(&enwik8());
         }
     }

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Corpus, Layer, Run, train};
+use kuramoto_train::{Corpus, Overlay, Run, train};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -116,7 +116,7 @@ fn lengthened_at_a_constant_learning_rate() {
     train_new(&format!("{constant}\nlength = {{ steps = 8 }}"), &parts, 2);
     let (_, corpus) = tiny("");
     let mut run = Run::open(&parts).unwrap();
-    run.reconfigure(&[Layer::set("--steps", "length.steps", "12")]).unwrap();
+    run.reconfigure(&[Overlay::set("--steps", "length.steps", "12")]).unwrap();
     train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap();
     assert!(outcome(&parts) == outcome(&whole));
 }

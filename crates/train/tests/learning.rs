@@ -127,7 +127,7 @@ fn a_run_that_stopped_at_a_bad_step_can_go_on() {
     assert_eq!(run.newest(&layout(&run)).unwrap().unwrap().loaded.state.step, step - 1, "the steps before are saved");
     let repeated = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
     assert!(matches!(repeated, Error::BadStep { step: again, .. } if again == step));
-    run.reconfigure(&[kuramoto_train::Layer::set("--on-bad-step", "bad-steps.policy", "skip")]).unwrap();
+    run.reconfigure(&[kuramoto_train::Overlay::set("--on-bad-step", "bad-steps.policy", "skip")]).unwrap();
     let summary = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap();
     assert!(summary.steps == 120 && summary.bad_steps > 0);
 }
@@ -135,7 +135,7 @@ fn a_run_that_stopped_at_a_bad_step_can_go_on() {
 #[test]
 fn more_memory_than_there_is_is_refused_before_the_first_step() {
     let (mut config, _) = tiny("batch = { lanes = 1024, sequences = 1 }");
-    let kuramoto_train::config::Model::Kuramoto(model) = &mut config.model else { panic!() };
+    let kuramoto_train::config::ModelConfig::Kuramoto(model) = &mut config.model else { panic!() };
     (model.width, model.layers, model.heads) = (4096, 60, 1);
     let error = kuramoto_train::check(&config, 2, &kuramoto_model::Alone).unwrap_err();
     assert!(matches!(error, Error::Memory { .. }) && error.to_string().contains("MB are free"), "{error}");

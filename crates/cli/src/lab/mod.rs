@@ -13,7 +13,7 @@ use kuramoto_lab::plan::{Experiment, Plan, Planned, Request, width};
 use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Status, status};
 use kuramoto_lab::scale::Scale;
-use kuramoto_train::Layer;
+use kuramoto_train::Overlay;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
 use std::path::PathBuf;
@@ -103,7 +103,7 @@ fn expected_utilisation(parameters: usize) -> f64 {
 }
 
 fn make(arguments: &PlanArguments) -> Result<()> {
-    let layers = arguments.set.iter().map(|pair| Layer::pair("--set", pair));
+    let layers = arguments.set.iter().map(|pair| Overlay::pair("--set", pair));
     let budgets = arguments.budgets.iter().map(|budget| kuramoto_model::matching::parse_budget(budget));
     let request = Request {
         experiment: Experiment::named(&arguments.experiment)?,

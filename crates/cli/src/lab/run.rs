@@ -112,7 +112,7 @@ impl Watcher for Screen {
         let bar = if self.live { self.bars.add(ProgressBar::new(1)) } else { ProgressBar::hidden() };
         let style = ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {wide_msg}");
         bar.set_style(style.expect("the template is well formed"));
-        let per_step = run.config.model.training_flops(run.config.batch.context) * run.config.batch.tokens() as f64;
+        let per_step = run.config.model.flops(run.config.batch.context).training * run.config.batch.tokens() as f64;
         Box::new(Worker { screen: self, bar, name: name(run), units_per_step: per_step / UNIT })
     }
 
@@ -155,7 +155,7 @@ struct Worker<'a> {
 }
 
 impl Observer for Worker<'_> {
-    fn plan(&mut self, plan: &kuramoto_train::Plan) {
+    fn plan(&mut self, plan: &kuramoto_train::TrainingPlan) {
         self.bar.set_length(plan.steps);
         self.bar.set_position(plan.done);
         self.screen.whole.inc((self.units_per_step * plan.done as f64) as u64);

@@ -46,7 +46,7 @@ fn row(arm: &Arm, first: &Finished) -> Result<Vec<Cell>> {
         Cell::text(&arm.name).link(&link),
         Cell::text(&arm.corpus),
         Cell::text(size(arm.budget)),
-        number(Some(config.model.training_flops(config.batch.context) / 1e6), 2),
+        number(Some(config.model.flops(config.batch.context).training / 1e6), 2),
         number(Some(speed(arm)), 0).link(&link),
         Cell::number(if shares.is_empty() { "-".into() } else { format!("{:.0}%", 100.0 * median(&shares)) }),
         number(Some(memory), 1),

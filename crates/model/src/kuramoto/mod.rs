@@ -42,7 +42,7 @@ use crate::error::Result;
 use crate::gradient::{Blocks, Gradient};
 use crate::hooks::Hooks;
 use crate::init::{self, Start};
-use crate::layout::{Kind, Layout};
+use crate::layout::{Layout, ParameterKind};
 use crate::network::{self, Network};
 use kuramoto_kernels::drift::Heads;
 use kuramoto_kernels::gate::Activation;
@@ -167,17 +167,19 @@ impl<F: Real> Network<F> for Kuramoto {
         for tensor in self.layout.tensors() {
             let last = tensor.name.rsplit('.').next().unwrap_or_default();
             let how = match (tensor.kind, last) {
-                (Kind::Phase, "emb") => Start::Normal(start.embedding_spread),
-                (Kind::Phase, _) => Start::Normal(start.prototype_spread),
-                (Kind::Rate, _) => Start::Rotary { base: self.config.rotary_base, period: k / self.config.heads },
-                (Kind::Scalar, "tau") => Start::Constant(start.self_score / self.root_of_head()),
-                (Kind::Scalar, "logit_scale") => Start::Constant(start.logit_scale),
-                (Kind::Scalar, "log_r1") => Start::Constant(start.attention_radius.ln()),
-                (Kind::Scalar, _) => Start::Constant(start.feed_forward_radius.ln()),
-                (Kind::Bias, _) if tensor.name.ends_with("wv.bias") => Start::Constant(start.value_gate_bias),
-                (Kind::Weight, _) if tensor.name.ends_with("wf.weight") => Start::Normal(start.frame_spread),
-                (Kind::Weight, _) => init::linear(tensor.shape[1]),
-                (Kind::Bias | Kind::Norm, _) => Start::Constant(0.0),
+                (ParameterKind::Phase, "emb") => Start::Normal(start.embedding_spread),
+                (ParameterKind::Phase, _) => Start::Normal(start.prototype_spread),
+                (ParameterKind::Rate, _) => {
+                    Start::Rotary { base: self.config.rotary_base, period: k / self.config.heads }
+                }
+                (ParameterKind::Scalar, "tau") => Start::Constant(start.self_score / self.root_of_head()),
+                (ParameterKind::Scalar, "logit_scale") => Start::Constant(start.logit_scale),
+                (ParameterKind::Scalar, "log_r1") => Start::Constant(start.attention_radius.ln()),
+                (ParameterKind::Scalar, _) => Start::Constant(start.feed_forward_radius.ln()),
+                (ParameterKind::Bias, _) if tensor.name.ends_with("wv.bias") => Start::Constant(start.value_gate_bias),
+                (ParameterKind::Weight, _) if tensor.name.ends_with("wf.weight") => Start::Normal(start.frame_spread),
+                (ParameterKind::Weight, _) => init::linear(tensor.shape[1]),
+                (ParameterKind::Bias | ParameterKind::Norm, _) => Start::Constant(0.0),
             };
             init::fill(seed, tensor, how, parameters);
         }

@@ -2,7 +2,7 @@
 
 use crate::config::{FeedForward, KuramotoConfig, Metric, Readout, Value};
 use crate::gradient::Blocks;
-use crate::layout::{Kind, Layout, Slot};
+use crate::layout::{Layout, ParameterKind, Slot};
 
 /// Columns of the gate maps' joint output `pre`, in this order; absent maps are `None`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,11 +95,12 @@ fn add_gates(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> Gate
     let present = maps.iter().filter(|(section, ..)| section.is_some());
     let mut weight = Slot::default();
     for (_, name, rows) in present.clone() {
-        weight = weight.join(layout.add(format!("{prefix}gates.{name}.weight"), &[*rows, 2 * k], Kind::Weight));
+        weight =
+            weight.join(layout.add(format!("{prefix}gates.{name}.weight"), &[*rows, 2 * k], ParameterKind::Weight));
     }
     let mut bias = Slot::default();
     for (_, name, rows) in present {
-        bias = bias.join(layout.add(format!("{prefix}gates.{name}.bias"), &[*rows], Kind::Bias));
+        bias = bias.join(layout.add(format!("{prefix}gates.{name}.bias"), &[*rows], ParameterKind::Bias));
     }
     GateSlots { weight, bias }
 }
@@ -108,15 +109,15 @@ fn add_feed_forward(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) 
     let k = config.width;
     match config.feed_forward {
         FeedForward::Swiglu => {
-            let gate = layout.add(format!("{prefix}ffn.gate.weight"), &[2 * k, k], Kind::Weight);
-            let up = layout.add(format!("{prefix}ffn.up.weight"), &[2 * k, k], Kind::Weight);
-            let down = layout.add(format!("{prefix}ffn.down.weight"), &[k, 2 * k], Kind::Weight);
-            let bias = layout.add(format!("{prefix}ffn.down.bias"), &[k], Kind::Bias);
+            let gate = layout.add(format!("{prefix}ffn.gate.weight"), &[2 * k, k], ParameterKind::Weight);
+            let up = layout.add(format!("{prefix}ffn.up.weight"), &[2 * k, k], ParameterKind::Weight);
+            let down = layout.add(format!("{prefix}ffn.down.weight"), &[k, 2 * k], ParameterKind::Weight);
+            let bias = layout.add(format!("{prefix}ffn.down.bias"), &[k], ParameterKind::Bias);
             Some(FeedForwardSlots::Swiglu { gate_up: gate.join(up), down, bias })
         }
         FeedForward::Linear => {
-            let weight = layout.add(format!("{prefix}ffn.weight"), &[k, k], Kind::Weight);
-            let bias = layout.add(format!("{prefix}ffn.bias"), &[k], Kind::Bias);
+            let weight = layout.add(format!("{prefix}ffn.weight"), &[k, k], ParameterKind::Weight);
+            let bias = layout.add(format!("{prefix}ffn.bias"), &[k], ParameterKind::Bias);
             Some(FeedForwardSlots::Linear { weight, bias })
         }
         FeedForward::None => None,
@@ -127,13 +128,13 @@ fn add_feed_forward(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) 
 pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
     let (vocab, k) = (config.vocab, config.width);
     let mut layout = Layout::default();
-    let emb = layout.add("emb", &[vocab, k], Kind::Phase);
+    let emb = layout.add("emb", &[vocab, k], ParameterKind::Phase);
     let mut gates = Vec::new();
     let mut feed_forward = Vec::new();
     if !config.per_layer_gates {
         gates.push(add_gates(&mut layout, "", config));
     }
-    let tau = layout.add("tau", &[], Kind::Scalar);
+    let tau = layout.add("tau", &[], ParameterKind::Scalar);
     if config.shared_feed_forward {
         feed_forward.extend(add_feed_forward(&mut layout, "", config));
     }
@@ -144,12 +145,13 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         if config.per_layer_gates {
             gates.push(add_gates(&mut layout, &prefix, config));
         }
-        let omega = layout.add(format!("{prefix}omega"), &[k], Kind::Rate);
+        let omega = layout.add(format!("{prefix}omega"), &[k], ParameterKind::Rate);
         if !config.shared_feed_forward {
             feed_forward.extend(add_feed_forward(&mut layout, &prefix, config));
         }
-        let mut radius =
-            |present: bool, name: &str| present.then(|| layout.add(format!("{prefix}{name}"), &[], Kind::Scalar).start);
+        let mut radius = |present: bool, name: &str| {
+            present.then(|| layout.add(format!("{prefix}{name}"), &[], ParameterKind::Scalar).start)
+        };
         let log_r1 = radius(config.value_bound, "log_r1");
         let log_r2 = radius(config.feed_forward != FeedForward::None, "log_r2");
         let gates = gates.len() - 1;
@@ -158,12 +160,12 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
     starts.push(layout.count());
     let (readout, logit_scale) = match config.readout {
         Readout::Phase => {
-            let proto = layout.add("proto", &[vocab, k], Kind::Phase);
-            (ReadoutSlots::Phase { proto }, layout.add("logit_scale", &[], Kind::Scalar))
+            let proto = layout.add("proto", &[vocab, k], ParameterKind::Phase);
+            (ReadoutSlots::Phase { proto }, layout.add("logit_scale", &[], ParameterKind::Scalar))
         }
         Readout::Linear => {
-            let weight = layout.add("head.weight", &[vocab, 2 * k], Kind::Weight);
-            let bias = layout.add("head.bias", &[vocab], Kind::Bias);
+            let weight = layout.add("head.weight", &[vocab, 2 * k], ParameterKind::Weight);
+            let bias = layout.add("head.bias", &[vocab], ParameterKind::Bias);
             (ReadoutSlots::Linear { weight, bias }, Slot::default())
         }
     };

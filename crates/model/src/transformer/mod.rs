@@ -28,7 +28,7 @@ use crate::gradient::{Blocks, Gradient};
 use crate::hooks::Hooks;
 use crate::init::{self, Start};
 use crate::kuramoto::attention_stride;
-use crate::layout::{Kind, Layout, Slot};
+use crate::layout::{Layout, ParameterKind, Slot};
 use crate::network::{self, Network};
 use kuramoto_kernels::{Real, readout};
 
@@ -108,32 +108,32 @@ impl Transformer {
 fn lay_out(config: &TransformerConfig) -> (Layout, Slots) {
     let (v, d) = (config.vocab, config.width);
     let mut layout = Layout::default();
-    let emb = layout.add("emb", &[v, d], Kind::Weight);
+    let emb = layout.add("emb", &[v, d], ParameterKind::Weight);
     let (mut layers, mut starts) = (Vec::new(), Vec::new());
     for i in 0..config.layers {
         starts.push(layout.count());
         let norm = |layout: &mut Layout, name: &str| {
-            let weight = layout.add(format!("layers.{i}.{name}.weight"), &[d], Kind::Norm);
-            [weight, layout.add(format!("layers.{i}.{name}.bias"), &[d], Kind::Bias)]
+            let weight = layout.add(format!("layers.{i}.{name}.weight"), &[d], ParameterKind::Norm);
+            [weight, layout.add(format!("layers.{i}.{name}.bias"), &[d], ParameterKind::Bias)]
         };
-        let stack = |layout: &mut Layout, names: &[&str], what: &str, shape: &[usize], kind: Kind| {
+        let stack = |layout: &mut Layout, names: &[&str], what: &str, shape: &[usize], kind: ParameterKind| {
             names.iter().fold(Slot::default(), |slot, name| {
                 slot.join(layout.add(format!("layers.{i}.{name}.{what}"), shape, kind))
             })
         };
         let ln1 = norm(&mut layout, "ln1");
-        let qkv = stack(&mut layout, &["wq", "wk", "wv"], "weight", &[d, d], Kind::Weight);
-        let qkv_bias = stack(&mut layout, &["wq", "wk", "wv"], "bias", &[d], Kind::Bias);
-        let wo = layout.add(format!("layers.{i}.wo.weight"), &[d, d], Kind::Weight);
+        let qkv = stack(&mut layout, &["wq", "wk", "wv"], "weight", &[d, d], ParameterKind::Weight);
+        let qkv_bias = stack(&mut layout, &["wq", "wk", "wv"], "bias", &[d], ParameterKind::Bias);
+        let wo = layout.add(format!("layers.{i}.wo.weight"), &[d, d], ParameterKind::Weight);
         let ln2 = norm(&mut layout, "ln2");
-        let gate_up = stack(&mut layout, &["ffn.gate", "ffn.up"], "weight", &[4 * d, d], Kind::Weight);
-        let down = layout.add(format!("layers.{i}.ffn.down.weight"), &[d, 4 * d], Kind::Weight);
-        let down_bias = layout.add(format!("layers.{i}.ffn.down.bias"), &[d], Kind::Bias);
+        let gate_up = stack(&mut layout, &["ffn.gate", "ffn.up"], "weight", &[4 * d, d], ParameterKind::Weight);
+        let down = layout.add(format!("layers.{i}.ffn.down.weight"), &[d, 4 * d], ParameterKind::Weight);
+        let down_bias = layout.add(format!("layers.{i}.ffn.down.bias"), &[d], ParameterKind::Bias);
         layers.push(LayerSlots { ln1, qkv, qkv_bias, wo, ln2, gate_up, down, down_bias });
     }
     starts.push(layout.count());
-    let head = layout.add("head.weight", &[v, d], Kind::Weight);
-    let head_bias = layout.add("head.bias", &[v], Kind::Bias);
+    let head = layout.add("head.weight", &[v, d], ParameterKind::Weight);
+    let head_bias = layout.add("head.bias", &[v], ParameterKind::Bias);
     let table_qkv = Slot { start: layout.count(), len: v * 3 * d };
     let blocks = Blocks::after_first(starts, table_qkv.start);
     (layout, Slots { emb, layers, head, head_bias, table_qkv, blocks })
@@ -165,9 +165,9 @@ impl<F: Real> Network<F> for Transformer {
     fn initialize(&self, seed: u64, parameters: &mut [F]) {
         for tensor in self.layout.tensors() {
             let how = match tensor.kind {
-                Kind::Weight if tensor.name == "emb" => Start::Normal(self.config.embedding_spread),
-                Kind::Weight => init::linear(tensor.shape[1]),
-                Kind::Norm => Start::Constant(1.0),
+                ParameterKind::Weight if tensor.name == "emb" => Start::Normal(self.config.embedding_spread),
+                ParameterKind::Weight => init::linear(tensor.shape[1]),
+                ParameterKind::Norm => Start::Constant(1.0),
                 _ => Start::Constant(0.0),
             };
             init::fill(seed, tensor, how, parameters);

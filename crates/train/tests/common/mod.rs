@@ -6,7 +6,7 @@ use kuramoto_train::checkpoint;
 use kuramoto_train::data::Source;
 use kuramoto_train::disk::{Disk, System};
 use kuramoto_train::metrics;
-use kuramoto_train::{Config, Layer};
+use kuramoto_train::{Config, Overlay};
 use kuramoto_train::{Corpus, Observer, Row, Run, Setting, State, Summary};
 use std::io;
 use std::path::Path;
@@ -31,8 +31,8 @@ pub fn folder() -> tempfile::TempDir {
 
 /// The tiny configuration with changes laid over it, and its corpus.
 pub fn tiny(changes: &str) -> (Config, Corpus) {
-    let layers = [Layer::parse("tiny", TINY).unwrap(), Layer::parse("changes", changes).unwrap()];
-    let mut config = Config::layered(&layers).unwrap();
+    let layers = [Overlay::parse("tiny", TINY).unwrap(), Overlay::parse("changes", changes).unwrap()];
+    let mut config = Config::from_overlays(&layers).unwrap();
     let corpus = Corpus::open(&Source::find("tales", "", config.data.bytes).unwrap(), Path::new("unused")).unwrap();
     config.resolve(corpus.identity()).unwrap();
     (config, corpus)
@@ -80,11 +80,11 @@ pub fn outcome(folder: &Path) -> Outcome {
 }
 
 pub fn layout(run: &Run) -> kuramoto_model::Layout {
+    use kuramoto_model::ModelConfig;
     use kuramoto_model::{Kuramoto, Transformer};
-    use kuramoto_train::config::Model;
     match run.config().model.clone() {
-        Model::Kuramoto(config) => Kuramoto::new(config, 8).unwrap().layout().clone(),
-        Model::Transformer(config) => Transformer::new(config, 8).unwrap().layout().clone(),
+        ModelConfig::Kuramoto(config) => Kuramoto::new(config, 8).unwrap().layout().clone(),
+        ModelConfig::Transformer(config) => Transformer::new(config, 8).unwrap().layout().clone(),
     }
 }
 

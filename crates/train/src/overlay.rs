@@ -1,26 +1,27 @@
 //! Laying the keys of files and flags over a preset, and saying what is wrong with them.
 
-use crate::config::{Config, Kind};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::presets;
+use kuramoto_model::ModelKind;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 /// Keys to lay over a configuration, and where they come from.
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub struct Overlay {
     /// A file or flag, for messages.
     pub origin: String,
     /// The keys.
     pub table: Table,
 }
 
-impl Layer {
+impl Overlay {
     /// From the text of a TOML file.
-    pub fn parse(origin: impl Into<String>, text: &str) -> Result<Layer> {
+    pub fn parse(origin: impl Into<String>, text: &str) -> Result<Overlay> {
         let origin = origin.into();
         match text.parse::<Table>() {
-            Ok(table) => Ok(Layer { origin, table }),
+            Ok(table) => Ok(Overlay { origin, table }),
             Err(error) => {
                 Err(Error::Config { origin, why: format!("it is not TOML: {}", one_line(&error.to_string())) })
             }
@@ -28,21 +29,21 @@ impl Layer {
     }
 
     /// From a dotted key and the text of a value: TOML where it is, else a string.
-    pub fn set(origin: impl Into<String>, key: &str, value: &str) -> Layer {
+    pub fn set(origin: impl Into<String>, key: &str, value: &str) -> Overlay {
         let parsed = format!("x = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("x"));
-        Layer::value(origin.into(), key, parsed.unwrap_or_else(|| Value::String(value.into())))
+        Overlay::value(origin.into(), key, parsed.unwrap_or_else(|| Value::String(value.into())))
     }
 
     /// From a dotted key and a text, taken as it is.
-    pub fn text(origin: impl Into<String>, key: &str, value: &str) -> Layer {
-        Layer::value(origin.into(), key, Value::String(value.into()))
+    pub fn text(origin: impl Into<String>, key: &str, value: &str) -> Overlay {
+        Overlay::value(origin.into(), key, Value::String(value.into()))
     }
 
     /// From `KEY=VALUE`, as `--set` takes it.
-    pub fn pair(origin: impl Into<String>, pair: &str) -> Result<Layer> {
+    pub fn pair(origin: impl Into<String>, pair: &str) -> Result<Overlay> {
         let origin = origin.into();
         match pair.split_once('=') {
-            Some((key, value)) => Ok(Layer::set(origin, key.trim(), value.trim())),
+            Some((key, value)) => Ok(Overlay::set(origin, key.trim(), value.trim())),
             None => {
                 let why = format!("{pair:?} has no value: write KEY=VALUE, such as optimizer.beta2=0.99");
                 Err(Error::Config { origin, why })
@@ -50,12 +51,12 @@ impl Layer {
         }
     }
 
-    fn value(origin: String, key: &str, mut value: Value) -> Layer {
+    fn value(origin: String, key: &str, mut value: Value) -> Overlay {
         for part in key.rsplit('.') {
             value = Value::Table(Table::from_iter([(part.to_string(), value)]));
         }
         let Value::Table(table) = value else { unreachable!("a key has at least one part") };
-        Layer { origin, table }
+        Overlay { origin, table }
     }
 
     /// The whole configuration that the table is.
@@ -71,7 +72,7 @@ impl Layer {
 
 impl Config {
     /// A preset with `layers` laid over it, later ones over earlier ones.
-    pub fn layered(layers: &[Layer]) -> Result<Config> {
+    pub fn from_overlays(layers: &[Overlay]) -> Result<Config> {
         let last = |key: &str| layers.iter().rev().find_map(|layer| Some((layer, layer.get(key)?)));
         let preset = match last("preset") {
             Some((_, name)) => presets::Preset::named(name)?,
@@ -83,23 +84,22 @@ impl Config {
         };
         let kind = layers.iter().rev().find_map(|layer| layer.table.get("model")?.get("kind")?.as_str());
         let kind = match kind {
-            None | Some("kuramoto") => Kind::Kuramoto,
-            Some("transformer") => Kind::Transformer,
-            Some(other) => {
-                return Err(Error::setting("model.kind", format!("{other:?}"), "choose kuramoto or transformer"));
-            }
+            None => ModelKind::Kuramoto,
+            Some(name) => name
+                .parse()
+                .map_err(|_| Error::setting("model.kind", format!("{name:?}"), "choose kuramoto or transformer"))?,
         };
         presets::config(preset, protocol, kind).overlaid(layers)
     }
 
     /// With `layers` laid over it, later ones over earlier ones.
-    pub fn overlaid(&self, layers: &[Layer]) -> Result<Config> {
+    pub fn overlaid(&self, layers: &[Overlay]) -> Result<Config> {
         let mut config = self.clone();
         for layer in layers {
             let mut table = Table::try_from(&config).expect("a configuration is plain data");
             overlay(&mut table, &layer.table, "", &layer.origin)?;
             // Each on its own, so that a value that is refused is laid at the right door.
-            config = Layer { origin: layer.origin.clone(), table }.to_config()?;
+            config = Overlay { origin: layer.origin.clone(), table }.to_config()?;
         }
         Ok(config)
     }
