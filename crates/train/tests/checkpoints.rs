@@ -24,7 +24,7 @@ fn trained() -> (tempfile::TempDir, PathBuf) {
 fn reopened(run: &Path) -> (u64, Vec<String>) {
     struct Stop(Vec<String>, u64);
     impl kuramoto_train::Observer for Stop {
-        fn plan(&mut self, plan: &kuramoto_train::Plan) {
+        fn plan(&mut self, plan: &kuramoto_train::TrainingPlan) {
             self.1 = plan.done;
         }
         fn warning(&mut self, text: &str) {
