@@ -1,46 +1,37 @@
 //! What is learned: the Kuramoto Attention model and its parameter-matched transformer.
 //!
-//! A model is a configuration ([`KuramotoConfig`], [`TransformerConfig`]), a named layout of one parameter arena
-//! ([`Layout`]) and a [`Network`] that runs one sequence forward and backward on one core. [`Engine`] runs a batch:
-//! sequences belong to lanes, lanes to threads and processes ([`Group`]), and gradients are summed in a tree that never
-//! depends on how many there are.
+//! A model is a configuration ([`ModelConfig`]), a named layout of one parameter arena ([`Layout`]) and a [`Network`]
+//! ([`Kuramoto`], [`Transformer`]) that runs one sequence forward and backward on one core. [`Weights`] is a network with
+//! its parameters: it runs text, with [`Hooks`] that read and change what happens inside, and decodes. The glossary from
+//! names in the code to symbols of the paper is in [`kuramoto`].
+//!
+//! Nothing here knows threads, files or optimizers; how a training step is computed is in the crate `kuramoto-engine`.
 
 pub mod ablation;
 mod attention;
-pub mod batch;
 pub mod config;
-pub mod engine;
 pub mod error;
 pub mod flops;
-mod gradient;
-pub mod group;
 pub mod hooks;
-pub mod init;
+mod init;
 pub mod kuramoto;
-mod lanes;
 pub mod layout;
 pub mod matching;
 mod model_config;
 pub mod network;
 mod packed;
-mod reduction;
-mod relay;
-pub mod scaling;
-pub mod timings;
+mod parallel;
 pub mod transformer;
+mod weights;
 mod workspace;
 
 pub use ablation::Ablation;
-pub use batch::Batch;
 pub use config::{KuramotoConfig, TransformerConfig};
-pub use engine::{Engine, Update};
 pub use error::{Error, Result};
-pub use gradient::{Blocks, Gradient};
-pub use group::{Alone, Group};
 pub use hooks::{Gates, Hooks, NoHooks};
 pub use kuramoto::Kuramoto;
 pub use layout::{Layout, ParameterKind, Slot, Tensor};
 pub use model_config::{ModelConfig, ModelKind};
-pub use network::{Decoder, Draw, Network, Pass};
-pub use timings::Timings;
+pub use network::{Network, Pass, SequenceDropout};
 pub use transformer::Transformer;
+pub use weights::{Decoder, Weights};

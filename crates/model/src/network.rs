@@ -1,19 +1,18 @@
-//! What both models offer to the engine: one sequence, forward and backward, on one core.
+//! What both models offer: one sequence, forward and backward, on one core.
 
 use crate::error::{Error, Result};
-use crate::gradient::{Blocks, Gradient};
 use crate::hooks::Hooks;
 use crate::layout::Layout;
 use kuramoto_kernels::{Dropout, Real, dropout};
 
-/// Names the random draws of one sequence in one step; dropout is a pure function of it.
+/// The dropout masks of one sequence in one step are a pure function of this.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Draw {
+pub struct SequenceDropout {
     /// Probability of dropping; 0 for evaluation.
     pub rate: f64,
     /// The run's seed.
     pub seed: u64,
-    /// Optimizer step, or micro-batch within it.
+    /// Optimizer step.
     pub step: u64,
     /// Which sequence of the batch.
     pub sequence: u64,
@@ -28,8 +27,8 @@ pub struct Pass<'a, F, T> {
     pub tables: &'a T,
     /// The sequence; n is its length.
     pub tokens: &'a [u8],
-    /// Its random draws.
-    pub draw: Draw,
+    /// Its dropout masks.
+    pub dropout: SequenceDropout,
 }
 
 /// What a dropout mask is for; part of its key.
@@ -40,11 +39,11 @@ pub(crate) enum Purpose {
     SecondIncrement = 3,
 }
 
-impl Draw {
+impl SequenceDropout {
     /// Nothing is dropped.
-    pub const EVALUATION: Draw = Draw { rate: 0.0, seed: 0, step: 0, sequence: 0 };
+    pub const NONE: SequenceDropout = SequenceDropout { rate: 0.0, seed: 0, step: 0, sequence: 0 };
 
-    pub(crate) fn dropout(&self, purpose: Purpose, layer: usize) -> Dropout {
+    pub(crate) fn mask(&self, purpose: Purpose, layer: usize) -> Dropout {
         if self.rate == 0.0 {
             return Dropout::NONE;
         }
@@ -56,15 +55,16 @@ impl Draw {
 /// A model that runs one sequence at a time.
 ///
 /// `Tables` are derived from the parameters once per step and shared by all threads; a `Workspace` holds one
-/// sequence's activations. A lane's gradient has [`Network::gradient_len`] elements: the parameters', then those of
-/// the tables, which [`Network::finish`] folds into the parameters' after the lanes are summed.
-pub trait Network<F: Real>: Send + Sync {
+/// sequence's activations. A sequence's gradient has [`Network::gradient_len`] elements: the parameters', then those
+/// of the tables, which [`Network::finish`] folds into the parameters' once all sequences are summed.
+/// [`Weights`](crate::Weights) keeps parameters and tables together.
+pub trait Network<F: Real>: Clone + Send + Sync {
     /// Derived from the parameters, once per step.
     type Tables: Send + Sync;
     /// One sequence's activations.
     type Workspace: Send;
-    /// Feeds bytes one at a time.
-    type Decoder: Decoder<F>;
+    /// What decoding keeps of the bytes so far.
+    type Cache: Send;
 
     /// Names and places of the parameters.
     fn layout(&self) -> &Layout;
@@ -76,10 +76,8 @@ pub trait Network<F: Real>: Send + Sync {
     fn dropout(&self) -> f64;
     /// Parameters at the start: a pure function of the seed and the configuration.
     fn initialize(&self, seed: u64, parameters: &mut [F]);
-    /// Elements of a lane's gradient.
+    /// Elements of a gradient, the tables' included.
     fn gradient_len(&self) -> usize;
-    /// What of it a backward pass finishes before its end.
-    fn blocks(&self) -> &Blocks;
 
     /// Bytes of one `Tables`, known before it is made.
     fn table_bytes(&self) -> usize;
@@ -89,30 +87,31 @@ pub trait Network<F: Real>: Send + Sync {
     fn tables(&self) -> Self::Tables;
     /// Room for one sequence.
     fn workspace(&self) -> Self::Workspace;
+    /// Room to decode as many bytes as the context.
+    fn cache(&self) -> Self::Cache;
 
     /// Derives the tables from the parameters.
     fn prepare(&self, parameters: &[F], tables: &mut Self::Tables);
     /// Runs one sequence up to its logits, left in the workspace.
-    fn forward(&self, pass: &Pass<'_, F, Self::Tables>, work: &mut Self::Workspace, hooks: &mut impl Hooks<F>);
+    fn forward(&self, pass: &Pass<'_, F, Self::Tables>, work: &mut Self::Workspace, hooks: &mut dyn Hooks<F>);
     /// The logits (n x vocab) of the last forward pass.
     fn logits(&self, parameters: &[F], work: &Self::Workspace, n: usize) -> Vec<F>;
     /// Losses in nats (n) of the last forward pass; uses up its logits.
     fn losses<'w>(&self, parameters: &[F], work: &'w mut Self::Workspace, targets: &[u8]) -> &'w [f64];
     /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the forward pass of the same
-    /// `pass`. Says when each of the blocks is finished, in order: no more is added to it.
+    /// `pass`.
     fn backward(
         &self,
         pass: &Pass<'_, F, Self::Tables>,
         work: &mut Self::Workspace,
         targets: &[u8],
         weight: f64,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) -> f64;
     /// Folds the tables' part of a summed gradient into the parameters' part.
     fn finish(&self, parameters: &[F], tables: &mut Self::Tables, gradient: &mut [F]);
-
-    /// A decoder over these parameters, with room for the planned context.
-    fn decoder(&self, parameters: &[F]) -> Self::Decoder;
+    /// The logits (vocab) that follow the one token of `pass`, which stands at `position`; the cache holds those before.
+    fn decode<'c>(&self, pass: &Pass<'_, F, Self::Tables>, position: usize, cache: &'c mut Self::Cache) -> &'c [F];
 
     /// Checks tokens before they are used.
     fn check(&self, tokens: &[u8]) -> Result<()> {
@@ -127,16 +126,18 @@ pub trait Network<F: Real>: Send + Sync {
     }
 }
 
-/// Decodes one byte at a time, keeping what the past left: no byte is computed twice, nothing is allocated.
-pub trait Decoder<F: Real> {
-    /// Takes the next token and returns the logits (vocab) of the one after it.
-    fn push(&mut self, token: u8) -> Result<&[F]>;
-    /// Tokens taken so far.
-    fn len(&self) -> usize;
-    /// True before the first token.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Forgets the past.
-    fn clear(&mut self);
+/// Compiles items once with `F` = f32 and once with `F` = f64. Other crates then call code that was compiled here, where a
+/// generic implementation would be compiled anew in each of them.
+macro_rules! for_each_float {
+    ($($item:item)*) => {
+        const _: () = {
+            type F = f32;
+            $($item)*
+        };
+        const _: () = {
+            type F = f64;
+            $($item)*
+        };
+    };
 }
+pub(crate) use for_each_float;

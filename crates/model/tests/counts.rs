@@ -6,7 +6,7 @@ use common::{COMBINATIONS, combination, small};
 use kuramoto_model::ablation::{self, ABLATIONS};
 use kuramoto_model::config::{FeedForward, Metric};
 use kuramoto_model::matching::{Matched, match_width, parse_budget};
-use kuramoto_model::{Batch, Engine, Error, Kuramoto, KuramotoConfig, ModelConfig, Transformer, TransformerConfig};
+use kuramoto_model::{Error, Kuramoto, KuramotoConfig, ModelConfig, Transformer, TransformerConfig};
 
 fn count(config: impl Into<ModelConfig>) -> usize {
     config.into().parameters().unwrap()
@@ -159,22 +159,6 @@ fn contradicting_ablations_are_refused() {
         assert!(error.to_string().starts_with(&format!("{first} and {second} do not go together: ")), "{error}");
     }
     ablation::apply(&mut config, &["no-metric-gates", "per-layer-gates", "no-value-bound", "linear-readout"]).unwrap();
-}
-
-#[test]
-fn sequences_that_do_not_fit_are_refused() {
-    let mut engine = Engine::<f32, _>::new(Kuramoto::new(small(), 8).unwrap(), 4, 2, 1).unwrap();
-    let long = [0u8; 9];
-    let run = |engine: &mut Engine<f32, Kuramoto>, tokens: &[u8], targets: &[u8], length| {
-        engine.gradient(&Batch { tokens, targets, length }, 0, 0).unwrap_err().to_string()
-    };
-    assert!(run(&mut engine, &long, &long, 9).contains("9 bytes is longer than the planned context of 8"));
-    assert!(run(&mut engine, &[7; 8], &[0; 8], 8).contains("token 7 at position 0 is outside the vocabulary of 7"));
-    assert!(run(&mut engine, &[0; 8], &[0; 7], 8).contains("differ in length"));
-    assert!(run(&mut engine, &[0; 7], &[0; 7], 4).contains("differ in length"));
-    assert!(run(&mut engine, &[], &[], 4).contains("differ in length"));
-    assert!(Engine::<f32, _>::new(Kuramoto::new(small(), 8).unwrap(), 4, 0, 1).is_err());
-    assert!(Engine::<f32, _>::new(Kuramoto::new(small(), 8).unwrap(), 4, 1, 0).is_err());
 }
 
 /// The layout has no gaps, and names are unique.

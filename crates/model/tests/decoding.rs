@@ -2,19 +2,19 @@
 
 mod common;
 
-use common::{COMBINATIONS, combination, noise, randomize, small, text};
+use common::{COMBINATIONS, combination, noise, random_weights, small, text};
 use kuramoto_kernels::Real;
-use kuramoto_model::{
-    Decoder, Engine, Error, Kuramoto, KuramotoConfig, Network, NoHooks, Transformer, TransformerConfig,
-};
+use kuramoto_model::{Error, Kuramoto, KuramotoConfig, Network, NoHooks, Transformer, TransformerConfig, Weights};
 use proptest::prelude::*;
 
 /// Largest difference of cached from full logits, relative to the largest logit.
-fn difference<F: Real, N: Network<F>>(mut engine: Engine<F, N>, tokens: &[u8]) -> f64 {
-    let logits = engine.observe(tokens, &mut NoHooks).unwrap();
+fn difference<F: Real, N: Network<F>>(weights: &Weights<F, N>, tokens: &[u8]) -> f64 {
+    let mut work = weights.workspace();
+    weights.forward(tokens, &mut work, &mut NoHooks).unwrap();
+    let logits = weights.logits(tokens.len(), &work);
     let size = logits.iter().fold(0.0f64, |m, x| m.max(x.to_f64().abs()));
-    let vocab = engine.network().vocab();
-    let mut decoder = engine.decoder();
+    let vocab = weights.network().vocab();
+    let mut decoder = weights.decoder();
     let mut worst = 0.0f64;
     // Twice: a cleared decoder has forgotten everything.
     for _ in 0..2 {
@@ -33,35 +33,32 @@ proptest! {
     fn cached_equals_full(pick in 0..COMBINATIONS, seed in 0u64..1000, n in 1usize..30) {
         let tokens = text(n, 7, seed);
         let model = Kuramoto::new(combination(pick), n).unwrap();
-        let mut double = Engine::<f64, _>::new(model.clone(), 1, 1, 1).unwrap();
-        randomize(&mut double, seed);
-        prop_assert!(difference(double, &tokens) < 1e-12);
-        let mut single = Engine::<f32, _>::new(model, 1, 1, 1).unwrap();
-        single.parameters_mut().iter_mut().zip(noise(100_000, seed)).for_each(|(x, v)| *x = 0.3 * v as f32);
-        prop_assert!(difference(single, &tokens) < 1e-5);
+        let double = random_weights::<f64, _>(model.clone(), seed);
+        prop_assert!(difference(&double, &tokens) < 1e-12);
+        let mut single = random_weights::<f32, _>(model, seed);
+        single.edit(|_, parameters| parameters.iter_mut().zip(noise(100_000, seed)).for_each(|(x, v)| *x = 0.3 * v as f32));
+        prop_assert!(difference(&single, &tokens) < 1e-5);
     }
 }
 
 #[test]
 fn real_sizes_to_1e_5() {
     let tokens = text(256, 205, 1);
-    let mut engine = Engine::<f32, _>::new(Kuramoto::new(KuramotoConfig::default(), 256).unwrap(), 1, 1, 1).unwrap();
-    engine.initialize(1);
-    let off = difference(engine, &tokens);
+    let weights = Weights::<f32, _>::initialized(Kuramoto::new(KuramotoConfig::default(), 256).unwrap(), 1);
+    let off = difference(&weights, &tokens);
     assert!(off < 1e-5, "Kuramoto differs by {off:e}");
     for heads in [1, 3] {
         let config = TransformerConfig { heads, ..Default::default() };
-        let mut engine = Engine::<f32, _>::new(Transformer::new(config, 256).unwrap(), 1, 1, 1).unwrap();
-        engine.initialize(1);
-        let off = difference(engine, &tokens);
+        let weights = Weights::<f32, _>::initialized(Transformer::new(config, 256).unwrap(), 1);
+        let off = difference(&weights, &tokens);
         assert!(off < 1e-5, "transformer with {heads} heads differs by {off:e}");
     }
 }
 
 #[test]
 fn refuses_what_it_cannot_take() {
-    let engine = Engine::<f32, _>::new(Kuramoto::new(small(), 2).unwrap(), 1, 1, 1).unwrap();
-    let mut decoder = engine.decoder();
+    let weights = Weights::<f32, _>::initialized(Kuramoto::new(small(), 2).unwrap(), 0);
+    let mut decoder = weights.decoder();
     assert_eq!(decoder.push(7).unwrap_err(), Error::Token { token: 7, position: 0, vocab: 7 });
     assert!(decoder.is_empty());
     decoder.push(0).unwrap();

@@ -3,32 +3,50 @@
 
 mod common;
 
-use common::{COMBINATIONS, batch, combination, noise, randomize, small, text};
+use common::{COMBINATIONS, combination, noise, random_weights, small, text};
 use kuramoto_model::ablation::{self, ABLATIONS};
-use kuramoto_model::{Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig};
+use kuramoto_model::{Kuramoto, KuramotoConfig, Network, SequenceDropout, Transformer, TransformerConfig, Weights};
 use proptest::prelude::*;
 
 const LENGTH: usize = 6;
 const SEQUENCES: usize = 3;
 
+/// Mean loss of all sequences; its gradient is left in the first elements of `gradient`.
+fn mean_gradient<N: Network<f64>>(
+    weights: &mut Weights<f64, N>,
+    text: &[u8],
+    work: &mut N::Workspace,
+    gradient: &mut [f64],
+) -> f64 {
+    gradient.fill(0.0);
+    let (rate, weight) = (weights.network().dropout(), 1.0 / (LENGTH * SEQUENCES) as f64);
+    let of_sequence = |i: usize| {
+        let (tokens, targets) = (&text[i * LENGTH..][..LENGTH], &text[i * LENGTH + 1..][..LENGTH]);
+        let dropout = SequenceDropout { rate, seed: 5, step: 9, sequence: i as u64 };
+        weights.add_gradient(tokens, targets, dropout, weight, work, gradient)
+    };
+    let loss: f64 = (0..SEQUENCES).map(of_sequence).sum();
+    weights.finish_gradient(gradient);
+    weight * loss
+}
+
 /// Compares `samples` coordinates of every parameter tensor with fourth-order central differences.
 fn check<N: Network<f64>>(what: &str, network: N, samples: usize, seed: u64) {
     let text = text(LENGTH * SEQUENCES + 1, network.vocab(), seed);
-    let batch = batch(&text, LENGTH);
-    let mut engine = Engine::new(network, SEQUENCES, 2, 1).unwrap();
-    randomize(&mut engine, seed);
-    engine.gradient(&batch, 5, 9).unwrap();
-    let gradient = engine.last_gradient().to_vec();
+    let mut weights = random_weights(network, seed);
+    let (mut work, mut scratch) = (weights.workspace(), vec![0.0; weights.network().gradient_len()]);
+    mean_gradient(&mut weights, &text, &mut work, &mut scratch);
+    let gradient = scratch[..weights.parameters().len()].to_vec();
     let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
     let step = 3e-5;
-    for tensor in engine.network().layout().tensors().to_vec() {
+    for tensor in weights.network().layout().tensors().to_vec() {
         let picks = noise(samples, seed + tensor.slot.start as u64);
         for pick in picks {
             let at = tensor.slot.start + ((pick + 1.0) / 2.0 * tensor.slot.len as f64) as usize;
-            let center = engine.parameters()[at];
+            let center = weights.parameters()[at];
             let mut loss_at = |x: f64| {
-                engine.parameters_mut()[at] = x;
-                engine.gradient(&batch, 5, 9).unwrap()
+                weights.edit(|_, parameters| parameters[at] = x);
+                mean_gradient(&mut weights, &text, &mut work, &mut scratch)
             };
             let mut slope_at = |step: f64| {
                 let near = loss_at(center + step) - loss_at(center - step);

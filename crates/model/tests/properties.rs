@@ -2,26 +2,23 @@
 
 mod common;
 
-use common::{COMBINATIONS, Recorder, batch, combination, noise, randomize, small, text};
+use common::{COMBINATIONS, Recorder, combination, noise, random_weights, small, text};
 use kuramoto_kernels::{Dropout, bound};
-use kuramoto_model::ablation::{self, ABLATIONS};
 use kuramoto_model::config::Metric;
-use kuramoto_model::group::Played;
-use kuramoto_model::{Alone, Batch, Engine, Group, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig};
+use kuramoto_model::{Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Weights};
 use proptest::prelude::*;
-use std::sync::Arc;
 
 const LENGTH: usize = 20;
 
-fn engine(config: KuramotoConfig, seed: u64) -> Engine<f64, Kuramoto> {
-    let mut engine = Engine::new(Kuramoto::new(config, LENGTH).unwrap(), 1, 1, 1).unwrap();
-    randomize(&mut engine, seed);
-    engine
+fn weights(config: KuramotoConfig, seed: u64) -> Weights<f64, Kuramoto> {
+    random_weights(Kuramoto::new(config, LENGTH).unwrap(), seed)
 }
 
-fn record<N: Network<f64>>(engine: &mut Engine<f64, N>, tokens: &[u8]) -> (Recorder, Vec<f64>) {
+fn record<N: Network<f64>>(weights: &Weights<f64, N>, tokens: &[u8]) -> (Recorder, Vec<f64>) {
     let mut recorder = Recorder::default();
-    let logits = engine.observe(tokens, &mut recorder).unwrap();
+    let mut work = weights.workspace();
+    weights.forward(tokens, &mut work, &mut recorder).unwrap();
+    let logits = weights.logits(tokens.len(), &work);
     (recorder, logits)
 }
 
@@ -34,8 +31,8 @@ proptest! {
     fn the_value_update_is_the_kuramoto_coupling(seed in 0u64..1000, heads in prop_oneof![Just(1usize), Just(2), Just(3)]) {
         let config = KuramotoConfig { heads, layers: 1, value_gate: false, value_bound: false, ..small() };
         let (k, kh) = (config.width, config.width / heads);
-        let mut engine = engine(config, seed);
-        let (seen, _) = record(&mut engine, &text(LENGTH, 7, seed));
+        let weights = weights(config, seed);
+        let (seen, _) = record(&weights, &text(LENGTH, 7, seed));
         let (theta, mid) = (&seen.states[0], &seen.middles[0]);
         for t in 0..LENGTH {
             for j in 0..k {
@@ -58,8 +55,8 @@ proptest! {
     /// Rows of A are distributions over the past.
     #[test]
     fn attention_rows_sum_to_one(pick in 0..COMBINATIONS, seed in 0u64..1000) {
-        let mut engine = engine(combination(pick), seed);
-        let (seen, _) = record(&mut engine, &text(LENGTH, 7, seed));
+        let weights = weights(combination(pick), seed);
+        let (seen, _) = record(&weights, &text(LENGTH, 7, seed));
         for a in &seen.attention {
             for (t, row) in a.chunks(seen.stride).take(LENGTH).enumerate() {
                 prop_assert!((row[..=t].iter().sum::<f64>() - 1.0).abs() < 1e-12);
@@ -74,13 +71,12 @@ proptest! {
         let tokens = text(LENGTH, 7, seed);
         let mut changed = tokens.clone();
         changed[u] = (changed[u] + 1) % 7;
-        let mut kuramoto = engine(combination(pick), seed);
-        let (before, after) = (record(&mut kuramoto, &tokens).1, record(&mut kuramoto, &changed).1);
+        let kuramoto = weights(combination(pick), seed);
+        let (before, after) = (record(&kuramoto, &tokens).1, record(&kuramoto, &changed).1);
         prop_assert_eq!(&before[..u * 7], &after[..u * 7]);
         let config = TransformerConfig { vocab: 7, width: 12, layers: 2, heads: 3, ..Default::default() };
-        let mut transformer = Engine::new(Transformer::new(config, LENGTH).unwrap(), 1, 1, 1).unwrap();
-        randomize(&mut transformer, seed);
-        let (before, after) = (record(&mut transformer, &tokens).1, record(&mut transformer, &changed).1);
+        let transformer = random_weights(Transformer::new(config, LENGTH).unwrap(), seed);
+        let (before, after) = (record(&transformer, &tokens).1, record(&transformer, &changed).1);
         prop_assert_eq!(&before[..u * 7], &after[..u * 7]);
         prop_assert_ne!(&before[u * 7..], &after[u * 7..]);
     }
@@ -105,10 +101,9 @@ proptest! {
     /// tau = 0: every token attends to its whole past alike.
     #[test]
     fn without_scale_attention_is_uniform(pick in 0..COMBINATIONS, seed in 0u64..1000) {
-        let mut engine = engine(combination(pick), seed);
-        let tau = engine.network().layout().find("tau").unwrap().slot.start;
-        engine.parameters_mut()[tau] = 0.0;
-        let (seen, _) = record(&mut engine, &text(LENGTH, 7, seed));
+        let mut weights = weights(combination(pick), seed);
+        weights.edit(|network, parameters| network.layout().find("tau").unwrap().slot.of_mut(parameters)[0] = 0.0);
+        let (seen, _) = record(&weights, &text(LENGTH, 7, seed));
         for a in &seen.attention {
             for t in 0..LENGTH {
                 let row = &a[t * seen.stride..][..=t];
@@ -121,11 +116,13 @@ proptest! {
     #[test]
     fn ungated_attention_ignores_a_common_turn(seed in 0u64..1000, angle in -10.0f64..10.0, heads in prop_oneof![Just(1usize), Just(4)]) {
         let config = KuramotoConfig { heads, metric: Metric::None, ..small() };
-        let mut engine = engine(config.clone(), seed);
+        let mut weights = weights(config.clone(), seed);
         let tokens = text(LENGTH, 7, seed);
-        let (before, _) = record(&mut engine, &tokens);
-        engine.parameters_mut()[..config.vocab * config.width].iter_mut().for_each(|x| *x += angle);
-        let (after, _) = record(&mut engine, &tokens);
+        let (before, _) = record(&weights, &tokens);
+        weights.edit(|_, parameters| {
+            parameters[..config.vocab * config.width].iter_mut().for_each(|x| *x += angle);
+        });
+        let (after, _) = record(&weights, &tokens);
         for (a, b) in before.attention[..heads].iter().zip(&after.attention[..heads]) {
             prop_assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11));
         }
@@ -136,11 +133,11 @@ proptest! {
     fn a_full_turn_changes_nothing_before_the_feed_forward(pick in 0..COMBINATIONS, seed in 0u64..1000, at in 0usize..7 * 12) {
         let config = combination(pick);
         let (k, heads) = (config.width, config.heads);
-        let mut engine = engine(config, seed);
+        let mut weights = weights(config, seed);
         let tokens = text(LENGTH, 7, seed);
-        let (before, _) = record(&mut engine, &tokens);
-        engine.parameters_mut()[at] += std::f64::consts::TAU;
-        let (after, _) = record(&mut engine, &tokens);
+        let (before, _) = record(&weights, &tokens);
+        weights.edit(|_, parameters| parameters[at] += std::f64::consts::TAU);
+        let (after, _) = record(&weights, &tokens);
         for (a, b) in before.attention[..heads].iter().zip(&after.attention[..heads]) {
             prop_assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11));
         }
@@ -152,134 +149,11 @@ proptest! {
     }
 }
 
-/// The gradient, loss and norm of one batch in f32 for a number of threads, as bits.
-fn bits<N: Network<f32>>(network: N, threads: usize, batch: &Batch<'_>, sequences: usize) -> Vec<u64> {
-    bits_in_group(network, 8, threads, batch, sequences, Arc::new(Alone), false)
-}
-
-fn bits_in_group<N: Network<f32>>(
-    network: N,
-    lanes: usize,
-    threads: usize,
-    batch: &Batch<'_>,
-    sequences: usize,
-    group: Arc<dyn Group>,
-    overlap: bool,
-) -> Vec<u64> {
-    let mut engine = Engine::in_group(network, sequences, lanes, threads, group).unwrap();
-    engine.overlap(overlap);
-    engine.initialize(3);
-    let mut bits = Vec::new();
-    for step in 1..=3 {
-        let loss = engine.gradient(batch, 11, step).unwrap();
-        let norm = engine.gradient_norm();
-        engine.update(&kuramoto_model::Update { step, ..Default::default() }, norm);
-        bits.extend([loss.to_bits(), norm.to_bits()]);
-        bits.extend(engine.parameters().iter().map(|x| u64::from(x.to_bits())));
-    }
-    bits
-}
-
-#[test]
-fn thread_count_changes_no_bit() {
-    let sequences = 19;
-    let text = text(LENGTH * sequences + 1, 7, 1);
-    let batch = batch(&text, LENGTH);
-    let kuramoto = || Kuramoto::new(KuramotoConfig { heads: 2, dropout: 0.1, ..small() }, LENGTH).unwrap();
-    let config = TransformerConfig { vocab: 7, width: 12, layers: 2, heads: 2, ..Default::default() };
-    let transformer = || Transformer::new(config.clone(), LENGTH).unwrap();
-    let (one, other) = (bits(kuramoto(), 1, &batch, sequences), bits(transformer(), 1, &batch, sequences));
-    for threads in [2, 3, 7, 8, 16] {
-        assert!(one == bits(kuramoto(), threads, &batch, sequences), "Kuramoto differs with {threads} threads");
-        assert!(other == bits(transformer(), threads, &batch, sequences), "transformer differs with {threads} threads");
-    }
-}
-
-/// What each of the played processes gets.
-fn bits_of_all<N: Network<f32>>(
-    network: impl Fn() -> N + Sync,
-    lanes: usize,
-    batch: &Batch<'_>,
-    sequences: usize,
-    group: Vec<Played>,
-    overlap: bool,
-) -> Vec<Vec<u64>> {
-    let run = |played: Played| bits_in_group(network(), lanes, 2, batch, sequences, Arc::new(played), overlap);
-    std::thread::scope(|scope| {
-        let started: Vec<_> = group.into_iter().map(|played| scope.spawn(|| run(played))).collect();
-        started.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
-}
-
-#[test]
-fn process_count_changes_no_bit() {
-    let sequences = 19;
-    let text = text(LENGTH * sequences + 1, 7, 1);
-    let batch = batch(&text, LENGTH);
-    let network = || Kuramoto::new(KuramotoConfig { heads: 2, dropout: 0.1, ..small() }, LENGTH).unwrap();
-    // Lanes that are no power of two, and more lanes than sequences.
-    for lanes in [5, 8, 21] {
-        let alone = bits_in_group(network(), lanes, 2, &batch, sequences, Arc::new(Alone), false);
-        for (processes, overlap) in [2, 3, 4, 5].into_iter().flat_map(|count| [(count, false), (count, true)]) {
-            let all = bits_of_all(network, lanes, &batch, sequences, Played::cast(processes), overlap);
-            assert!(
-                all.iter().all(|bits| *bits == alone),
-                "{processes} processes differ with {lanes} lanes (overlap: {overlap})"
-            );
-        }
-    }
-    let group = Played::cast(3).pop().unwrap();
-    let refused = Engine::<f32, _>::in_group(network(), sequences, 2, 1, Arc::new(group)).err().unwrap();
-    assert!(refused.to_string().contains("fewer"), "{refused}");
-}
-
-/// Whatever a model shares between layers or leaves out, its blocks are whole when they are sent.
-#[test]
-fn sending_while_others_compute_changes_no_bit() {
-    let sequences = 6;
-    let text = text(LENGTH * sequences + 1, 7, 1);
-    let batch = batch(&text, LENGTH);
-    let check = |name: &str, alone: Vec<u64>, all: Vec<Vec<u64>>| {
-        assert!(all.iter().all(|bits| *bits == alone), "{name} differs");
-    };
-    for layers in [1, 3] {
-        for ablation in &ABLATIONS {
-            let mut config = KuramotoConfig { heads: 2, layers, ..small() };
-            ablation::apply(&mut config, &[ablation.name]).unwrap();
-            let network = || Kuramoto::new(config.clone(), LENGTH).unwrap();
-            let alone = bits_in_group(network(), 4, 2, &batch, sequences, Arc::new(Alone), false);
-            check(ablation.name, alone, bits_of_all(network, 4, &batch, sequences, Played::cast(2), true));
-        }
-        let config = TransformerConfig { vocab: 7, width: 12, layers, heads: 2, ..Default::default() };
-        let network = || Transformer::new(config.clone(), LENGTH).unwrap();
-        let alone = bits_in_group(network(), 4, 2, &batch, sequences, Arc::new(Alone), false);
-        check("transformer", alone, bits_of_all(network, 4, &batch, sequences, Played::cast(2), true));
-    }
-}
-
-#[test]
-fn batch_order_changes_no_bit_of_a_sequence() {
-    let sequences = 9;
-    let text = text(LENGTH * sequences, 7, 2);
-    let reversed: Vec<u8> = text.chunks(LENGTH).rev().flatten().copied().collect();
-    let mut engine = Engine::<f32, _>::new(Kuramoto::new(small(), LENGTH).unwrap(), sequences, 8, 3).unwrap();
-    engine.initialize(3);
-    let mut sums = |tokens: &[u8]| {
-        let mut sums = vec![0.0; sequences];
-        engine.evaluate(&Batch { tokens, targets: tokens, length: LENGTH }, &mut sums).unwrap();
-        sums
-    };
-    let (forward, mut backward) = (sums(&text), sums(&reversed));
-    backward.reverse();
-    assert_eq!(forward, backward);
-}
-
 #[test]
 fn initialization_is_a_pure_function_of_seed_and_configuration() {
     let start = |config: &KuramotoConfig, seed: u64| {
-        let mut engine = Engine::<f32, _>::new(Kuramoto::new(config.clone(), LENGTH).unwrap(), 1, 1, 1).unwrap();
-        engine.initialize(seed);
-        engine.parameters().to_vec()
+        let network = Kuramoto::new(config.clone(), LENGTH).unwrap();
+        Weights::<f32, _>::initialized(network, seed).parameters().to_vec()
     };
     let config = KuramotoConfig { width: 32, ..small() };
     assert_eq!(start(&config, 1), start(&config, 1));

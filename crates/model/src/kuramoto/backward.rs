@@ -5,7 +5,6 @@ use super::slots::{FeedForwardSlots, LayerSlots, ReadoutSlots};
 use super::workspace::{Layer, Scratch};
 use super::{Kuramoto, Pass, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
-use crate::gradient::Gradient;
 use crate::network::Purpose;
 use kuramoto_kernels::frame::{self, Frame};
 use kuramoto_kernels::product::product;
@@ -20,32 +19,30 @@ impl Kuramoto {
         work: &mut Workspace<F>,
         targets: &[u8],
         weight: f64,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
-        let Pass { parameters, tokens, draw, .. } = *pass;
+        let Pass { parameters, tokens, .. } = *pass;
         let (n, k) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, losses } = work;
         self.readout_backward(pass, targets, weight, losses, logits, scratch, packed, gradient);
-        gradient.finish_block();
         for index in (0..self.config.layers).rev() {
             let (layer, slots) = (&mut layers[index], &self.slots.layers[index]);
             self.phasors(pass, index, 0, layer, scratch);
             let layer = &*layer;
             self.feed_forward_backward(pass, index, layer, scratch, packed, gradient);
-            let dropout = draw.dropout(Purpose::FirstIncrement, index);
+            let dropout = pass.dropout.mask(Purpose::FirstIncrement, index);
             let r1 = radius(parameters, slots.log_r1);
             let (dtheta, du) = (&scratch.dtheta[..n * k], &mut scratch.dx);
             let dlog_r1 = bound::backward(k, &layer.u[..n * k], r1, &dropout, &layer.rms1, dtheta, du);
             if let Some(at) = slots.log_r1 {
-                *gradient.at(at) += F::from_f64(dlog_r1);
+                gradient[at] += F::from_f64(dlog_r1);
             }
             self.attend_backward(pass, index, layer, scratch, packed);
             self.phasors_backward(pass, index, layer, scratch, gradient);
             self.map_backward(pass, index, layer, scratch, packed, gradient);
             lift::backward(k, &layer.psi[..n * 2 * k], &scratch.dpsi[..n * 2 * k], &mut scratch.dtheta);
-            gradient.finish_block();
         }
-        linear::scatter(k, &scratch.dtheta[..n * k], tokens, gradient.of(self.slots.emb));
+        linear::scatter(k, &scratch.dtheta[..n * k], tokens, self.slots.emb.of_mut(gradient));
     }
 
     /// logits -> losses, dtheta
@@ -58,28 +55,28 @@ impl Kuramoto {
         logits: &mut [F],
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, vocab, k) = (tokens.len(), self.config.vocab, self.config.width);
         let (scale, weight) = (self.logit_scale(parameters), F::from_f64(weight));
         let raw = &mut logits[..n * vocab];
         let dscale = readout::forward_backward(vocab, scale, weight, targets, raw, losses, &mut scratch.spare);
-        let draw = &*raw;
+        let dlogits = &*raw;
         packed.pack(&scratch.psi, 2 * k, n, 2 * k);
         let map = match self.slots.readout {
             ReadoutSlots::Phase { .. } => {
-                *gradient.at(self.slots.logit_scale.start) += F::from_f64(dscale / (k as f64).sqrt());
+                gradient[self.slots.logit_scale.start] += F::from_f64(dscale / (k as f64).sqrt());
                 self.slots.table_proto
             }
             ReadoutSlots::Linear { weight, bias } => {
-                linear::bias_backward(draw, gradient.of(bias));
+                linear::bias_backward(dlogits, bias.of_mut(gradient));
                 weight
             }
         };
-        product(gradient.of(map), 2 * k, vocab, View::transposed(draw, vocab), packed, true, Causal::Full);
+        product(map.of_mut(gradient), 2 * k, vocab, View::transposed(dlogits, vocab), packed, true, Causal::Full);
         let dpsi = &mut scratch.dpsi;
-        product(dpsi, 2 * k, n, View::rows(draw, vocab), &tables.readout.backward, false, Causal::Full);
+        product(dpsi, 2 * k, n, View::rows(dlogits, vocab), &tables.readout.backward, false, Causal::Full);
         scratch.dtheta[..n * k].fill(F::ZERO);
         lift::backward(k, &scratch.psi[..n * 2 * k], &dpsi[..n * 2 * k], &mut scratch.dtheta);
     }
@@ -92,37 +89,37 @@ impl Kuramoto {
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
-        let Pass { parameters, tables, tokens, draw } = *pass;
+        let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, k, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
         let Some(set) = slots.feed_forward else { return };
-        let dropout = draw.dropout(Purpose::SecondIncrement, index);
+        let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
         let Scratch { dx: dy, dtheta, hidden, dhidden, dwide, .. } = scratch;
         let (dtheta, dy) = (&mut dtheta[..n * k], &mut dy[..n * k]);
         let r2 = radius(parameters, slots.log_r2);
         let dlog_r2 = bound::backward(k, &layer.y[..n * k], r2, &dropout, &layer.rms2, dtheta, dy);
         if let Some(at) = slots.log_r2 {
-            *gradient.at(at) += F::from_f64(dlog_r2);
+            gradient[at] += F::from_f64(dlog_r2);
         }
         let maps = &tables.feed_forward[set];
         match (self.slots.feed_forward[set], &maps.down) {
             (FeedForwardSlots::Swiglu { gate_up, down, bias }, Some(down_map)) => {
-                linear::bias_backward(dy, gradient.of(bias));
+                linear::bias_backward(dy, bias.of_mut(gradient));
                 product(dhidden, 2 * k, n, View::rows(dy, k), &down_map.backward, false, Causal::Full);
                 let (wide, dwide) = (&layer.wide[..n * 4 * k], &mut dwide[..n * 4 * k]);
                 swiglu::backward(2 * k, wide, dhidden, dwide, hidden);
                 packed.pack(hidden, 2 * k, n, 2 * k);
-                product(gradient.of(down), 2 * k, k, View::transposed(dy, k), packed, true, Causal::Full);
+                product(down.of_mut(gradient), 2 * k, k, View::transposed(dy, k), packed, true, Causal::Full);
                 packed.pack(&layer.mid, k, n, k);
                 let by_wide = View::transposed(dwide, 4 * k);
-                product(gradient.of(gate_up), k, 4 * k, by_wide, packed, true, Causal::Full);
+                product(gate_up.of_mut(gradient), k, 4 * k, by_wide, packed, true, Causal::Full);
                 product(dtheta, k, n, View::rows(dwide, 4 * k), &maps.first.backward, true, Causal::Full);
             }
             (FeedForwardSlots::Linear { weight, bias }, _) => {
-                linear::bias_backward(dy, gradient.of(bias));
+                linear::bias_backward(dy, bias.of_mut(gradient));
                 packed.pack(&layer.mid, k, n, k);
-                product(gradient.of(weight), k, k, View::transposed(dy, k), packed, true, Causal::Full);
+                product(weight.of_mut(gradient), k, k, View::transposed(dy, k), packed, true, Causal::Full);
                 product(dtheta, k, n, View::rows(dy, k), &maps.first.backward, true, Causal::Full);
             }
             (FeedForwardSlots::Swiglu { .. }, None) => unreachable!("a SwiGLU has a down map"),
@@ -143,7 +140,7 @@ impl Kuramoto {
         let (kh, width, row, m) = (heads.kh(), heads.width(), heads.row(), sections.total);
         let stride = self.attention_stride();
         let attention = Head { n, stride };
-        let dropout = pass.draw.dropout(Purpose::Attention, index);
+        let dropout = pass.dropout.mask(Purpose::Attention, index);
         if self.circular() {
             let Scratch { dx: du, dg, dtheta, dpre, dgq, ones, .. } = scratch;
             // Without a value gate its gradient goes to a buffer that is overwritten later.
@@ -224,7 +221,7 @@ impl Kuramoto {
         index: usize,
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let n = tokens.len();
@@ -239,9 +236,9 @@ impl Kuramoto {
         let (gq, gk) = self.gates_or(ones, layer);
         let (cos, sin) = tables.drift(index);
         let (dq, dkey) = (&dq[..n * heads.row()], &dkey[..n * heads.row()]);
-        let domega = gradient.of(self.slots.layers[index].omega);
+        let domega = self.slots.layers[index].omega.of_mut(gradient);
         dc += drift::backward(heads, 0, &layer.psi, gq, gk, cos, sin, c, dq, dkey, dgq, dgk, dtheta, domega);
-        *gradient.at(self.slots.tau.start) += F::from_f64(dc / self.root_of_head());
+        gradient[self.slots.tau.start] += F::from_f64(dc / self.root_of_head());
         let gates = [
             (sections.q, &layer.gq, &layer.inverse_mean_q, dgq),
             (sections.key, &layer.gk, &layer.inverse_mean_k, dgk),
@@ -302,13 +299,13 @@ impl Kuramoto {
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
         let Pass { tables, tokens, .. } = *pass;
         let (n, k, m) = (tokens.len(), self.config.width, self.slots.sections.total);
         let dpre = &scratch.dpre[..n * m];
         if index == 0 {
-            linear::scatter(m, dpre, tokens, gradient.of(self.slots.table_pre));
+            linear::scatter(m, dpre, tokens, self.slots.table_pre.of_mut(gradient));
             return;
         }
         if m == 0 {
@@ -316,9 +313,9 @@ impl Kuramoto {
         }
         let LayerSlots { gates, .. } = self.slots.layers[index];
         let slots = self.slots.gates[gates];
-        linear::bias_backward(dpre, gradient.of(slots.bias));
+        linear::bias_backward(dpre, slots.bias.of_mut(gradient));
         packed.pack(&layer.psi, 2 * k, n, 2 * k);
-        product(gradient.of(slots.weight), 2 * k, m, View::transposed(dpre, m), packed, true, Causal::Full);
+        product(slots.weight.of_mut(gradient), 2 * k, m, View::transposed(dpre, m), packed, true, Causal::Full);
         let dpsi = &mut scratch.dpsi;
         product(dpsi, 2 * k, n, View::rows(dpre, m), &tables.gates[gates].backward, true, Causal::Full);
     }

@@ -1,10 +1,8 @@
 //! Cached decoding: each token leaves its key phasors and its values behind, layer by layer.
 
 use super::workspace::{Layer, Scratch, Sizes};
-use super::{Kuramoto, Pass, Tables};
-use crate::error::{Error, Result};
+use super::{Kuramoto, Pass};
 use crate::hooks::NoHooks;
-use crate::network::{Decoder, Draw, Network};
 use kuramoto_kernels::{AlignedVec, Real, couple, linear};
 
 /// What the past left in one layer.
@@ -18,74 +16,95 @@ struct Past<F> {
     framed: AlignedVec<F>,
 }
 
-/// Decodes one byte at a time.
+/// What decoding keeps of the bytes so far.
 #[derive(Debug)]
-pub struct KuramotoDecoder<F: Real> {
-    model: Kuramoto,
-    parameters: Vec<F>,
-    tables: Tables<F>,
+pub struct Cache<F> {
     past: Vec<Past<F>>,
     /// The current token's activations, one layer at a time.
     layer: Layer<F>,
     scratch: Scratch<F>,
     weights: AlignedVec<F>,
     logits: AlignedVec<F>,
-    len: usize,
 }
 
-impl<F: Real> KuramotoDecoder<F> {
-    pub(super) fn new(model: &Kuramoto, parameters: &[F]) -> Self {
+impl<F: Real> Cache<F> {
+    pub(super) fn new(model: &Kuramoto) -> Self {
         let sizes = Sizes::of_one(model);
         let (t, heads, k) = (model.context, model.heads(), model.config.width);
         let mut scratch = Scratch::new(&sizes);
         scratch.ones.fill(F::ONE);
-        let mut tables = Tables::new(model);
-        model.prepare(parameters, &mut tables);
         let values = if model.circular() { 2 * k } else { k };
         let past = || Past {
             key: AlignedVec::zeros(t * heads.row()),
             values: AlignedVec::zeros(t * values),
             framed: AlignedVec::zeros(t * heads.heads * heads.extra),
         };
-        KuramotoDecoder {
-            model: model.clone(),
-            parameters: parameters[..model.layout.count()].to_vec(),
-            tables,
+        Cache {
             past: (0..model.config.layers).map(|_| past()).collect(),
             layer: Layer::new(&sizes),
             scratch,
             weights: AlignedVec::zeros(t),
             logits: AlignedVec::zeros(model.config.vocab),
-            len: 0,
         }
+    }
+}
+
+impl Kuramoto {
+    pub(super) fn decode_token<'c, F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        position: usize,
+        cache: &'c mut Cache<F>,
+    ) -> &'c [F] {
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let k = self.config.width;
+        linear::gather(k, self.slots.emb.of(parameters), tokens, &mut cache.scratch.theta);
+        for index in 0..self.config.layers {
+            let Cache { layer, scratch, .. } = cache;
+            if index == 0 {
+                linear::gather(2 * k, &tables.emb_psi, tokens, &mut layer.psi);
+                linear::gather(self.slots.sections.total, &tables.emb_pre, tokens, &mut layer.pre);
+            } else {
+                self.lift_and_map(pass, index, &scratch.theta, layer);
+            }
+            self.gates(1, layer);
+            self.phasors(pass, index, position, layer, scratch);
+            self.attend_past(index, position, cache);
+            self.step(pass, index, &mut cache.layer, &mut cache.scratch, &mut NoHooks);
+        }
+        self.read_out(pass, &mut cache.scratch, &mut cache.logits);
+        let scale = self.logit_scale(parameters);
+        cache.logits.iter_mut().for_each(|x| *x *= scale);
+        &cache.logits
     }
 
     /// q of the current token, the past and itself -> u
-    fn attend(&mut self, index: usize) {
-        let (model, layer, past) = (&self.model, &mut self.layer, &mut self.past[index]);
-        let (k, heads, sections) = (model.config.width, model.heads(), model.slots.sections);
-        let (kh, width, row, n) = (heads.kh(), heads.width(), heads.row(), self.len + 1);
+    fn attend_past<F: Real>(&self, index: usize, position: usize, cache: &mut Cache<F>) {
+        let Cache { past, layer, scratch, weights, .. } = cache;
+        let past = &mut past[index];
+        let (k, heads, sections) = (self.config.width, self.heads(), self.slots.sections);
+        let (kh, width, row) = (heads.kh(), heads.width(), heads.row());
         let frames = heads.heads * heads.extra;
-        past.key[self.len * row..][..row].copy_from_slice(&self.scratch.key);
-        past.framed[self.len * frames..][..frames].copy_from_slice(&layer.framed);
+        past.key[position * row..][..row].copy_from_slice(&scratch.key);
+        past.framed[position * frames..][..frames].copy_from_slice(&layer.framed);
         let (own, stride): (&[F], usize) = match sections.value {
-            Some(first) if !model.circular() => (&layer.pre[first..first + k], k),
+            Some(first) if !self.circular() => (&layer.pre[first..first + k], k),
             _ => (&layer.psi, 2 * k),
         };
-        past.values[self.len * stride..][..stride].copy_from_slice(own);
+        past.values[position * stride..][..stride].copy_from_slice(own);
         layer.g.fill(F::ZERO);
         layer.u.fill(F::ZERO);
         layer.framed_mean.fill(F::ZERO);
         for head in 0..heads.heads {
-            let weights = &mut self.weights[..n];
-            linear::apply_rows(&past.key[head * width..], row, &self.scratch.q[head * width..][..width], weights);
+            let weights = &mut weights[..=position];
+            linear::apply_rows(&past.key[head * width..], row, &scratch.q[head * width..][..width], weights);
             couple::row(weights);
-            if !model.circular() {
+            if !self.circular() {
                 let mean = &mut layer.u[head * kh..][..kh];
                 linear::combine_rows(&past.values[head * kh..], stride, weights, mean);
                 continue;
             }
-            for (first, width) in model.value_columns(head) {
+            for (first, width) in self.value_columns(head) {
                 let mean = &mut layer.g[first..first + width];
                 linear::combine_rows(&past.values[first..], stride, weights, mean);
             }
@@ -94,47 +113,6 @@ impl<F: Real> KuramotoDecoder<F> {
                 linear::combine_rows(&past.framed[head * heads.extra..], frames, weights, mean);
             }
         }
-        model.direction(1, &self.scratch.ones, layer);
-    }
-}
-
-impl<F: Real> Decoder<F> for KuramotoDecoder<F> {
-    fn push(&mut self, token: u8) -> Result<&[F]> {
-        Network::<F>::check(&self.model, &[token])?;
-        if self.len == self.model.context {
-            return Err(Error::TooLong { length: self.len + 1, context: self.model.context });
-        }
-        let (k, tokens) = (self.model.config.width, &[token]);
-        linear::gather(k, self.model.slots.emb.of(&self.parameters), tokens, &mut self.scratch.theta);
-        for index in 0..self.model.config.layers {
-            let KuramotoDecoder { model, parameters, tables, layer, scratch, .. } = self;
-            let pass = Pass { parameters, tables, tokens, draw: Draw::EVALUATION };
-            if index == 0 {
-                linear::gather(2 * k, &tables.emb_psi, tokens, &mut layer.psi);
-                linear::gather(model.slots.sections.total, &tables.emb_pre, tokens, &mut layer.pre);
-            } else {
-                model.lift_and_map(&pass, index, &scratch.theta, layer);
-            }
-            model.gates(1, layer);
-            model.phasors(&pass, index, self.len, layer, scratch);
-            self.attend(index);
-            let KuramotoDecoder { model, parameters, tables, layer, scratch, .. } = self;
-            let pass = Pass { parameters, tables, tokens, draw: Draw::EVALUATION };
-            model.step(&pass, index, layer, scratch, &mut NoHooks);
-        }
-        let KuramotoDecoder { model, parameters, tables, scratch, logits, .. } = self;
-        model.read_out(&Pass { parameters, tables, tokens, draw: Draw::EVALUATION }, scratch, logits);
-        let scale = self.model.logit_scale(&self.parameters);
-        self.logits.iter_mut().for_each(|x| *x *= scale);
-        self.len += 1;
-        Ok(&self.logits)
-    }
-
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn clear(&mut self) {
-        self.len = 0;
+        self.direction(1, &scratch.ones, layer);
     }
 }

@@ -11,7 +11,7 @@ use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent};
 
 impl Kuramoto {
-    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut impl Hooks<F>) {
+    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut dyn Hooks<F>) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, k) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, .. } = work;
@@ -41,18 +41,18 @@ impl Kuramoto {
         index: usize,
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
-        hooks: &mut impl Hooks<F>,
+        hooks: &mut dyn Hooks<F>,
     ) {
-        let Pass { parameters, tokens, draw, .. } = *pass;
+        let Pass { parameters, tokens, .. } = *pass;
         let (n, k, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
-        let dropout = draw.dropout(Purpose::FirstIncrement, index);
+        let dropout = pass.dropout.mask(Purpose::FirstIncrement, index);
         let (theta, mid) = (&scratch.theta[..n * k], &mut layer.mid[..n * k]);
         bound::forward(k, theta, &layer.u, radius(parameters, slots.log_r1), &dropout, &mut layer.rms1, mid);
         hooks.middle(index, mid);
         self.feed_forward(pass, index, layer, scratch);
         let (mid, theta) = (&layer.mid[..n * k], &mut scratch.theta[..n * k]);
         if slots.feed_forward.is_some() {
-            let dropout = draw.dropout(Purpose::SecondIncrement, index);
+            let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
             bound::forward(k, mid, &layer.y, radius(parameters, slots.log_r2), &dropout, &mut layer.rms2, theta);
         } else {
             theta.copy_from_slice(mid);
@@ -166,14 +166,14 @@ impl Kuramoto {
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
-        hooks: &mut impl Hooks<F>,
+        hooks: &mut dyn Hooks<F>,
     ) {
         let n = pass.tokens.len();
         let (k, heads, sections) = (self.config.width, self.heads(), self.slots.sections);
         let (kh, width, row, m) = (heads.kh(), heads.width(), heads.row(), sections.total);
         let stride = self.attention_stride();
         let attention = Head { n, stride };
-        let dropout = pass.draw.dropout(Purpose::Attention, index);
+        let dropout = pass.dropout.mask(Purpose::Attention, index);
         for head in 0..heads.heads {
             let a = &mut layer.a[head * self.context * stride..][..self.context * stride];
             let q = Columns::new(&scratch.q, row, head * width, width);

@@ -33,17 +33,16 @@ mod slots;
 mod tables;
 mod workspace;
 
-pub use decode::KuramotoDecoder;
+pub use decode::Cache;
 pub use tables::Tables;
 pub use workspace::Workspace;
 
 use crate::config::{GateActivation, KuramotoConfig, Metric, Readout, Value, check_context};
 use crate::error::Result;
-use crate::gradient::{Blocks, Gradient};
 use crate::hooks::Hooks;
 use crate::init::{self, Start};
 use crate::layout::{Layout, ParameterKind};
-use crate::network::{self, Network};
+use crate::network::{self, Network, for_each_float};
 use kuramoto_kernels::drift::Heads;
 use kuramoto_kernels::gate::Activation;
 use kuramoto_kernels::{Real, readout};
@@ -143,10 +142,12 @@ pub(crate) fn attention_stride(n: usize) -> usize {
     16 * (lines + 1 - lines % 2)
 }
 
-impl<F: Real> Network<F> for Kuramoto {
+for_each_float! {
+
+impl Network<F> for Kuramoto {
     type Tables = Tables<F>;
     type Workspace = Workspace<F>;
-    type Decoder = KuramotoDecoder<F>;
+    type Cache = Cache<F>;
 
     fn layout(&self) -> &Layout {
         &self.layout
@@ -188,9 +189,6 @@ impl<F: Real> Network<F> for Kuramoto {
     fn gradient_len(&self) -> usize {
         self.slots.gradient_len
     }
-    fn blocks(&self) -> &Blocks {
-        &self.slots.blocks
-    }
     fn table_bytes(&self) -> usize {
         Tables::<F>::floats(self) * size_of::<F>()
     }
@@ -207,7 +205,7 @@ impl<F: Real> Network<F> for Kuramoto {
         self.derive_tables(parameters, tables);
     }
 
-    fn forward(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut impl Hooks<F>) {
+    fn forward(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut dyn Hooks<F>) {
         self.run_forward(pass, work, hooks);
     }
 
@@ -228,7 +226,7 @@ impl<F: Real> Network<F> for Kuramoto {
         work: &mut Workspace<F>,
         targets: &[u8],
         weight: f64,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) -> f64 {
         self.run_backward(pass, work, targets, weight, gradient);
         work.losses[..targets.len()].iter().sum()
@@ -238,7 +236,13 @@ impl<F: Real> Network<F> for Kuramoto {
         self.fold_tables(tables, gradient);
     }
 
-    fn decoder(&self, parameters: &[F]) -> KuramotoDecoder<F> {
-        KuramotoDecoder::new(self, parameters)
+    fn cache(&self) -> Cache<F> {
+        Cache::new(self)
     }
+
+    fn decode<'c>(&self, pass: &Pass<'_, F>, position: usize, cache: &'c mut Cache<F>) -> &'c [F] {
+        self.decode_token(pass, position, cache)
+    }
+}
+
 }

@@ -1,7 +1,6 @@
 //! Where each parameter of the Kuramoto model lies in the arena.
 
 use crate::config::{FeedForward, KuramotoConfig, Metric, Readout, Value};
-use crate::gradient::Blocks;
 use crate::layout::{Layout, ParameterKind, Slot};
 
 /// Columns of the gate maps' joint output `pre`, in this order; absent maps are `None`.
@@ -62,8 +61,6 @@ pub struct Slots {
     pub table_proto: Slot,
     /// In a lane's gradient, at its end: layer 0's table of `pre` (V x m).
     pub table_pre: Slot,
-    /// The readout, then the layers from the last to the second.
-    pub blocks: Blocks,
     pub gradient_len: usize,
 }
 
@@ -138,10 +135,9 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
     if config.shared_feed_forward {
         feed_forward.extend(add_feed_forward(&mut layout, "", config));
     }
-    let (mut layers, mut starts) = (Vec::new(), Vec::new());
+    let mut layers = Vec::new();
     for i in 0..config.layers {
         let prefix = format!("layers.{i}.");
-        starts.push(layout.count());
         if config.per_layer_gates {
             gates.push(add_gates(&mut layout, &prefix, config));
         }
@@ -157,7 +153,6 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         let gates = gates.len() - 1;
         layers.push(LayerSlots { omega, log_r1, log_r2, gates, feed_forward: feed_forward.len().checked_sub(1) });
     }
-    starts.push(layout.count());
     let (readout, logit_scale) = match config.readout {
         Readout::Phase => {
             let proto = layout.add("proto", &[vocab, k], ParameterKind::Phase);
@@ -173,7 +168,6 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
     let proto_len = if config.readout == Readout::Phase { vocab * 2 * k } else { 0 };
     let table_proto = Slot { start: layout.count(), len: proto_len };
     let table_pre = Slot { start: table_proto.start + table_proto.len, len: vocab * sections.total };
-    let blocks = Blocks::after_first(starts, table_pre.start);
     let gradient_len = table_pre.start + table_pre.len;
     let slots = Slots {
         emb,
@@ -186,7 +180,6 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         logit_scale,
         table_proto,
         table_pre,
-        blocks,
         gradient_len,
     };
     (layout, slots)

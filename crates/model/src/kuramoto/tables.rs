@@ -4,9 +4,9 @@ use super::Kuramoto;
 use super::slots::{FeedForwardSlots, ReadoutSlots};
 use crate::config::FeedForward;
 use crate::packed::PackedMap;
+use crate::parallel::for_each_pair;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{AlignedVec, Causal, Packed, Real, View, drift, lift, linear};
-use rayon::prelude::*;
 
 /// A feed-forward block's maps: gate and up stacked, then down; or one linear map.
 #[derive(Debug)]
@@ -109,13 +109,13 @@ impl Kuramoto {
     pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
         let Shape { v, k, m, .. } = Shape::of(self);
         let slots = &self.slots;
-        tables.drift.par_iter_mut().zip(&slots.layers).for_each(|(table, layer)| {
+        for_each_pair(&mut tables.drift, &slots.layers, |table, layer| {
             drift::table(layer.omega.of(parameters), 0, &mut table.cos, &mut table.sin);
         });
-        tables.gates.par_iter_mut().zip(&slots.gates).for_each(|(packed, slots)| {
+        for_each_pair(&mut tables.gates, &slots.gates, |packed, slots| {
             packed.pack(slots.weight.of(parameters), m, 2 * k);
         });
-        tables.feed_forward.par_iter_mut().zip(&slots.feed_forward).for_each(|(packed, slots)| match *slots {
+        for_each_pair(&mut tables.feed_forward, &slots.feed_forward, |packed, slots| match *slots {
             FeedForwardSlots::Swiglu { gate_up, down, .. } => {
                 packed.first.pack(gate_up.of(parameters), 4 * k, k);
                 if let Some(packed) = &mut packed.down {

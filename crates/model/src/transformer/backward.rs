@@ -3,7 +3,6 @@
 use super::workspace::{Layer, Scratch};
 use super::{Pass, Transformer, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
-use crate::gradient::Gradient;
 use crate::network::Purpose;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, layer_norm, linear, readout, rope, swiglu};
@@ -15,7 +14,7 @@ impl Transformer {
         work: &mut Workspace<F>,
         targets: &[u8],
         weight: f64,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
         let Pass { tables, tokens, .. } = *pass;
         let (n, d, vocab) = (tokens.len(), self.config.width, self.config.vocab);
@@ -23,11 +22,10 @@ impl Transformer {
         let dlogits = &mut logits[..n * vocab];
         let spare = &mut scratch.spare;
         readout::forward_backward(vocab, F::ONE, F::from_f64(weight), targets, dlogits, losses, spare);
-        linear::bias_backward(dlogits, gradient.of(self.slots.head_bias));
+        linear::bias_backward(dlogits, self.slots.head_bias.of_mut(gradient));
         packed.pack(&scratch.normal, d, n, d);
-        let dhead = gradient.of(self.slots.head);
+        let dhead = self.slots.head.of_mut(gradient);
         product(dhead, d, vocab, View::transposed(dlogits, vocab), packed, true, Causal::Full);
-        gradient.finish_block();
         product(&mut scratch.dy, d, n, View::rows(dlogits, vocab), &tables.head.backward, false, Causal::Full);
         scratch.dx[..n * d].fill(F::ZERO);
         let (normal, dnormal) = (&scratch.normal[..n * d], &scratch.dy[..n * d]);
@@ -37,9 +35,8 @@ impl Transformer {
             self.feed_forward_backward(pass, index, layer, scratch, packed, gradient);
             self.attend_backward(pass, index, layer, scratch, packed, gradient);
             self.map_backward(pass, index, layer, scratch, packed, gradient);
-            gradient.finish_block();
         }
-        linear::scatter(d, &scratch.dx[..n * d], tokens, gradient.of(self.slots.emb));
+        linear::scatter(d, &scratch.dx[..n * d], tokens, self.slots.emb.of_mut(gradient));
     }
 
     /// dx of the layer's output -> dx of its middle
@@ -50,29 +47,29 @@ impl Transformer {
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
-        let Pass { parameters, tables, tokens, draw } = *pass;
+        let Pass { parameters, tables, tokens, .. } = *pass;
         let n = tokens.len();
         let (d, slots, maps) = (self.config.width, &self.slots.layers[index], &tables.layers[index]);
         let Scratch { y, z, hidden, dhidden, dwide, dx, dz, dy, .. } = scratch;
         let (dx, dy, dz) = (&mut dx[..n * d], &mut dy[..n * d], &mut dz[..n * d]);
-        let dropout = draw.dropout(Purpose::SecondIncrement, index);
+        let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
         bound::backward(d, z, None, &dropout, &[], dx, dz);
-        linear::bias_backward(dz, gradient.of(slots.down_bias));
+        linear::bias_backward(dz, slots.down_bias.of_mut(gradient));
         product(dhidden, 4 * d, n, View::rows(dz, d), &maps.down.backward, false, Causal::Full);
         let (wide, dwide) = (&layer.wide[..n * 8 * d], &mut dwide[..n * 8 * d]);
         swiglu::backward(4 * d, wide, dhidden, dwide, hidden);
         packed.pack(hidden, 4 * d, n, 4 * d);
-        product(gradient.of(slots.down), 4 * d, d, View::transposed(dz, d), packed, true, Causal::Full);
+        product(slots.down.of_mut(gradient), 4 * d, d, View::transposed(dz, d), packed, true, Causal::Full);
         let normal = &layer.normal2[..n * d];
         let [weight, bias] = slots.ln2.map(|slot| slot.of(parameters));
         layer_norm::affine(d, normal, weight, bias, y);
         packed.pack(y, d, n, d);
         let by_wide = View::transposed(dwide, 8 * d);
-        product(gradient.of(slots.gate_up), d, 8 * d, by_wide, packed, true, Causal::Full);
+        product(slots.gate_up.of_mut(gradient), d, 8 * d, by_wide, packed, true, Causal::Full);
         product(dy, d, n, View::rows(dwide, 8 * d), &maps.gate_up.backward, false, Causal::Full);
-        let (dweight, dbias) = gradient.of(slots.ln2[0].join(slots.ln2[1])).split_at_mut(d);
+        let (dweight, dbias) = slots.ln2[0].join(slots.ln2[1]).of_mut(gradient).split_at_mut(d);
         layer_norm::affine_backward(d, normal, weight, dy, dweight, dbias);
         layer_norm::backward(d, normal, &layer.inverse_sd2, dy, dx);
     }
@@ -85,21 +82,21 @@ impl Transformer {
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
-        let Pass { tables, tokens, draw, .. } = *pass;
+        let Pass { tables, tokens, .. } = *pass;
         let n = tokens.len();
         let (d, h, width, stride) = (self.config.width, self.config.heads, self.head_width(), self.attention_stride());
         let slots = &self.slots.layers[index];
         let Scratch { z, coupled, dx, dz, dy: do_, dqkv, da, .. } = scratch;
         let dz = &mut dz[..n * d];
-        let dropout = draw.dropout(Purpose::FirstIncrement, index);
+        let dropout = pass.dropout.mask(Purpose::FirstIncrement, index);
         bound::backward(d, z, None, &dropout, &[], &dx[..n * d], dz);
         packed.pack(&layer.o, d, n, d);
-        product(gradient.of(slots.wo), d, d, View::transposed(dz, d), packed, true, Causal::Full);
+        product(slots.wo.of_mut(gradient), d, d, View::transposed(dz, d), packed, true, Causal::Full);
         product(do_, d, n, View::rows(dz, d), &tables.layers[index].wo.backward, false, Causal::Full);
         let attention = Head { n, stride };
-        let dropout = draw.dropout(Purpose::Attention, index);
+        let dropout = pass.dropout.mask(Purpose::Attention, index);
         for head in 0..h {
             let a = &layer.a[head * self.context * stride..][..self.context * stride];
             let coupled: &[F] = if dropout.is_active() {
@@ -130,26 +127,26 @@ impl Transformer {
         layer: &Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, d, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
         let Scratch { y, dx, dy, dqkv, .. } = scratch;
         let dqkv = &dqkv[..n * 3 * d];
         if index == 0 {
-            linear::scatter(3 * d, dqkv, tokens, gradient.of(self.slots.table_qkv));
+            linear::scatter(3 * d, dqkv, tokens, self.slots.table_qkv.of_mut(gradient));
             return;
         }
-        linear::bias_backward(dqkv, gradient.of(slots.qkv_bias));
+        linear::bias_backward(dqkv, slots.qkv_bias.of_mut(gradient));
         let normal = &layer.normal1[..n * d];
         let [weight, bias] = slots.ln1.map(|slot| slot.of(parameters));
         layer_norm::affine(d, normal, weight, bias, y);
         packed.pack(y, d, n, d);
         let by_qkv = View::transposed(dqkv, 3 * d);
-        product(gradient.of(slots.qkv), d, 3 * d, by_qkv, packed, true, Causal::Full);
+        product(slots.qkv.of_mut(gradient), d, 3 * d, by_qkv, packed, true, Causal::Full);
         let dy = &mut dy[..n * d];
         product(dy, d, n, View::rows(dqkv, 3 * d), &tables.layers[index].qkv.backward, false, Causal::Full);
-        let (dweight, dbias) = gradient.of(slots.ln1[0].join(slots.ln1[1])).split_at_mut(d);
+        let (dweight, dbias) = slots.ln1[0].join(slots.ln1[1]).of_mut(gradient).split_at_mut(d);
         layer_norm::affine_backward(d, normal, weight, dy, dweight, dbias);
         layer_norm::backward(d, normal, &layer.inverse_sd1, dy, dx);
     }

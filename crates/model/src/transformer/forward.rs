@@ -9,7 +9,7 @@ use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, layer_norm, linear, rope, swiglu};
 
 impl Transformer {
-    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut impl Hooks<F>) {
+    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut dyn Hooks<F>) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, d) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, .. } = work;
@@ -63,12 +63,12 @@ impl Transformer {
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
         packed: &mut Packed<F>,
-        hooks: &mut impl Hooks<F>,
+        hooks: &mut dyn Hooks<F>,
     ) {
         let n = pass.tokens.len();
         let (d, width, stride) = (self.config.width, self.head_width(), self.attention_stride());
         let attention = Head { n, stride };
-        let dropout = pass.draw.dropout(Purpose::Attention, index);
+        let dropout = pass.dropout.mask(Purpose::Attention, index);
         for head in 0..self.config.heads {
             let a = &mut layer.a[head * self.context * stride..][..self.context * stride];
             let part = |part: usize| Columns::new(&layer.qkv, 3 * d, part * d + head * width, width);
@@ -91,14 +91,14 @@ impl Transformer {
         index: usize,
         layer: &mut Layer<F>,
         scratch: &mut Scratch<F>,
-        hooks: &mut impl Hooks<F>,
+        hooks: &mut dyn Hooks<F>,
     ) {
-        let Pass { parameters, tables, tokens, draw } = *pass;
+        let Pass { parameters, tables, tokens, .. } = *pass;
         let n = tokens.len();
         let (d, slots, maps) = (self.config.width, &self.slots.layers[index], &tables.layers[index]);
         let Scratch { x, y, z, hidden, .. } = scratch;
         product(z, d, n, View::rows(&layer.o, d), &maps.wo.forward, false, Causal::Full);
-        let dropout = draw.dropout(Purpose::FirstIncrement, index);
+        let dropout = pass.dropout.mask(Purpose::FirstIncrement, index);
         bound::forward(d, &x[..n * d], z, None, &dropout, &mut [], y);
         std::mem::swap(x, y);
         hooks.middle(index, &mut x[..n * d]);
@@ -109,7 +109,7 @@ impl Transformer {
         swiglu::forward(4 * d, &layer.wide[..n * 8 * d], hidden);
         linear::fill_bias(slots.down_bias.of(parameters), &mut z[..n * d]);
         product(z, d, n, View::rows(hidden, 4 * d), &maps.down.forward, true, Causal::Full);
-        let dropout = draw.dropout(Purpose::SecondIncrement, index);
+        let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
         bound::forward(d, &x[..n * d], z, None, &dropout, &mut [], y);
         std::mem::swap(x, y);
         hooks.state(index + 1, &mut x[..n * d]);

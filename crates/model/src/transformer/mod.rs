@@ -18,18 +18,17 @@ mod forward;
 mod tables;
 mod workspace;
 
-pub use decode::TransformerDecoder;
+pub use decode::Cache;
 pub use tables::Tables;
 pub use workspace::Workspace;
 
 use crate::config::{TransformerConfig, check_context};
 use crate::error::Result;
-use crate::gradient::{Blocks, Gradient};
 use crate::hooks::Hooks;
 use crate::init::{self, Start};
 use crate::kuramoto::attention_stride;
 use crate::layout::{Layout, ParameterKind, Slot};
-use crate::network::{self, Network};
+use crate::network::{self, Network, for_each_float};
 use kuramoto_kernels::{Real, readout};
 
 /// Where a layer's parameters lie.
@@ -55,8 +54,6 @@ struct Slots {
     head_bias: Slot,
     /// In a lane's gradient, after the parameters: layer 0's table of queries, keys and values (V x 3d).
     table_qkv: Slot,
-    /// The readout, then the layers from the last to the second.
-    blocks: Blocks,
 }
 
 /// What a pass of this model is given.
@@ -109,9 +106,8 @@ fn lay_out(config: &TransformerConfig) -> (Layout, Slots) {
     let (v, d) = (config.vocab, config.width);
     let mut layout = Layout::default();
     let emb = layout.add("emb", &[v, d], ParameterKind::Weight);
-    let (mut layers, mut starts) = (Vec::new(), Vec::new());
+    let mut layers = Vec::new();
     for i in 0..config.layers {
-        starts.push(layout.count());
         let norm = |layout: &mut Layout, name: &str| {
             let weight = layout.add(format!("layers.{i}.{name}.weight"), &[d], ParameterKind::Norm);
             [weight, layout.add(format!("layers.{i}.{name}.bias"), &[d], ParameterKind::Bias)]
@@ -131,12 +127,10 @@ fn lay_out(config: &TransformerConfig) -> (Layout, Slots) {
         let down_bias = layout.add(format!("layers.{i}.ffn.down.bias"), &[d], ParameterKind::Bias);
         layers.push(LayerSlots { ln1, qkv, qkv_bias, wo, ln2, gate_up, down, down_bias });
     }
-    starts.push(layout.count());
     let head = layout.add("head.weight", &[v, d], ParameterKind::Weight);
     let head_bias = layout.add("head.bias", &[v], ParameterKind::Bias);
     let table_qkv = Slot { start: layout.count(), len: v * 3 * d };
-    let blocks = Blocks::after_first(starts, table_qkv.start);
-    (layout, Slots { emb, layers, head, head_bias, table_qkv, blocks })
+    (layout, Slots { emb, layers, head, head_bias, table_qkv })
 }
 
 /// The exact parameter count of a valid configuration.
@@ -144,10 +138,12 @@ pub(crate) fn count(config: &TransformerConfig) -> usize {
     lay_out(config).0.count()
 }
 
-impl<F: Real> Network<F> for Transformer {
+for_each_float! {
+
+impl Network<F> for Transformer {
     type Tables = Tables<F>;
     type Workspace = Workspace<F>;
-    type Decoder = TransformerDecoder<F>;
+    type Cache = Cache<F>;
 
     fn layout(&self) -> &Layout {
         &self.layout
@@ -177,9 +173,6 @@ impl<F: Real> Network<F> for Transformer {
     fn gradient_len(&self) -> usize {
         self.slots.table_qkv.start + self.slots.table_qkv.len
     }
-    fn blocks(&self) -> &Blocks {
-        &self.slots.blocks
-    }
     fn table_bytes(&self) -> usize {
         Tables::<F>::floats(self) * size_of::<F>()
     }
@@ -196,7 +189,7 @@ impl<F: Real> Network<F> for Transformer {
         self.derive_tables(parameters, tables);
     }
 
-    fn forward(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut impl Hooks<F>) {
+    fn forward(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut dyn Hooks<F>) {
         self.run_forward(pass, work, hooks);
     }
 
@@ -216,7 +209,7 @@ impl<F: Real> Network<F> for Transformer {
         work: &mut Workspace<F>,
         targets: &[u8],
         weight: f64,
-        gradient: &mut Gradient<'_, '_, F>,
+        gradient: &mut [F],
     ) -> f64 {
         self.run_backward(pass, work, targets, weight, gradient);
         work.losses[..targets.len()].iter().sum()
@@ -226,7 +219,13 @@ impl<F: Real> Network<F> for Transformer {
         self.fold_tables(parameters, tables, gradient);
     }
 
-    fn decoder(&self, parameters: &[F]) -> TransformerDecoder<F> {
-        TransformerDecoder::new(self, parameters)
+    fn cache(&self) -> Cache<F> {
+        Cache::new(self)
     }
+
+    fn decode<'c>(&self, pass: &Pass<'_, F>, position: usize, cache: &'c mut Cache<F>) -> &'c [F] {
+        self.decode_token(pass, position, cache)
+    }
+}
+
 }

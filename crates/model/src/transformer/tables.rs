@@ -2,9 +2,9 @@
 
 use super::Transformer;
 use crate::packed::PackedMap;
+use crate::parallel::for_each_pair;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{AlignedVec, Causal, Packed, Real, View, layer_norm, linear, rope};
-use rayon::prelude::*;
 
 #[derive(Debug)]
 pub(super) struct LayerMaps<F> {
@@ -75,7 +75,7 @@ fn sizes(model: &Transformer) -> (usize, usize, usize, usize) {
 impl Transformer {
     pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
         let (v, d, ..) = sizes(self);
-        tables.layers.par_iter_mut().zip(&self.slots.layers).for_each(|(maps, slots)| {
+        for_each_pair(&mut tables.layers, &self.slots.layers, |maps, slots| {
             maps.qkv.pack(slots.qkv.of(parameters), 3 * d, d);
             maps.wo.pack(slots.wo.of(parameters), d, d);
             maps.gate_up.pack(slots.gate_up.of(parameters), 8 * d, d);

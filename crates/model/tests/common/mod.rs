@@ -4,7 +4,7 @@
 
 use kuramoto_kernels::Real;
 use kuramoto_model::config::{FeedForward, GateActivation, Metric, Readout, Value};
-use kuramoto_model::{Batch, Engine, Hooks, KuramotoConfig, Network};
+use kuramoto_model::{Hooks, KuramotoConfig, Network, Weights};
 
 /// Uniform in -1..1, a pure function of the seed.
 pub fn noise(n: usize, seed: u64) -> Vec<f64> {
@@ -17,19 +17,15 @@ pub fn noise(n: usize, seed: u64) -> Vec<f64> {
 }
 
 /// Weights far from any initialization, so that a wrong sign, transpose or permutation shows.
-pub fn randomize<F: Real, N: Network<F>>(engine: &mut Engine<F, N>, seed: u64) {
-    let values = noise(engine.parameters().len(), seed);
-    engine.parameters_mut().iter_mut().zip(values).for_each(|(x, value)| *x = F::from_f64(0.5 * value));
+pub fn random_weights<F: Real, N: Network<F>>(network: N, seed: u64) -> Weights<F, N> {
+    let values = noise(network.layout().count(), seed);
+    let values: Vec<F> = values.into_iter().map(|value| F::from_f64(0.5 * value)).collect();
+    Weights::new(network, &values).unwrap()
 }
 
-/// Tokens below `vocab`, the last `n` shifted by one as targets.
+/// `n` tokens below `vocab`.
 pub fn text(n: usize, vocab: usize, seed: u64) -> Vec<u8> {
     noise(n, seed).iter().map(|x| ((x + 1.0) / 2.0 * vocab as f64) as u8 % vocab as u8).collect()
-}
-
-/// A batch over a text of one more token than it has inputs.
-pub fn batch(text: &[u8], length: usize) -> Batch<'_> {
-    Batch { tokens: &text[..text.len() - 1], targets: &text[1..], length }
 }
 
 /// A small reference configuration.

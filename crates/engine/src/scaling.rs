@@ -16,8 +16,6 @@ pub struct Costs {
     pub rest: f64,
     /// Bytes of a gradient.
     pub gradient_bytes: f64,
-    /// The part of them that is finished, and can be sent, before the end of a backward pass.
-    pub early: f64,
     /// Pieces into which additions and updates are cut.
     pub pieces: usize,
 }
@@ -36,10 +34,12 @@ pub const ETHERNET: Link = Link { bytes_per_second: 1.125e9, latency: 50e-6 };
 /// Additions and updates stream through memory: more threads than this many at a time find it busy.
 const STREAMS: usize = 8;
 
-/// The part of a sequence's time that is left once the first block of its gradient is finished.
-const WINDOW: f64 = 0.5;
-
 impl Costs {
+    /// Pieces into which additions and updates of `count` elements are cut.
+    pub fn pieces(count: usize) -> usize {
+        count.div_ceil(crate::optimizer::CHUNK)
+    }
+
     /// Seconds of a step of `sequences` in `lanes` on `machines` x `cores`.
     pub fn step(&self, sequences: usize, lanes: usize, machines: usize, cores: usize, link: &Link) -> f64 {
         let busy = (machines * cores).min(lanes).min(sequences);
@@ -48,10 +48,8 @@ impl Costs {
         let additions = (lanes.div_ceil(machines) - 1) as f64 + (machines - 1) as f64 / machines as f64;
         let others = (machines - 1) as f64;
         let sending = 2.0 * others / machines as f64 * self.gradient_bytes / link.bytes_per_second;
-        // Early blocks hide behind the rest of the last sequence's backward pass. Losses, two stretches with shares and sums
-        // each, and the word to go on are six rounds of messages that do not.
-        let exposed = (1.0 - self.early) * sending + (self.early * sending - WINDOW * self.sequence).max(0.0);
-        let exchange = exposed + 6.0 * others * link.latency;
+        // Losses, shares, sums and the word to go on are four rounds of messages.
+        let exchange = sending + 4.0 * others * link.latency;
         self.rest
             + sequences.div_ceil(busy) as f64 * self.sequence
             + (additions * self.addition + self.update) / streams
@@ -63,15 +61,8 @@ impl Costs {
 mod tests {
     use super::*;
 
-    const COSTS: Costs = Costs {
-        sequence: 0.04,
-        addition: 0.001,
-        update: 0.002,
-        rest: 0.003,
-        gradient_bytes: 4e6,
-        early: 0.75,
-        pieces: 31,
-    };
+    const COSTS: Costs =
+        Costs { sequence: 0.04, addition: 0.001, update: 0.002, rest: 0.003, gradient_bytes: 4e6, pieces: 31 };
 
     #[test]
     fn a_step_is_the_sum_of_its_parts() {
@@ -81,11 +72,8 @@ mod tests {
         // With fewer threads than lanes, a thread runs several.
         near(COSTS.step(64, 8, 1, 2, &ETHERNET), 0.003 + 32.0 * 0.04 + (7.0 * 0.001 + 0.002) / 2.0);
         let work = 0.003 + 0.04 + (15.75 * 0.001 + 0.002) / 8.0;
-        let (sending, latency) = (2.0 * 0.75 * 4e6 / 1.125e9, 6.0 * 3.0 * 50e-6);
-        near(COSTS.step(64, 64, 4, 16, &ETHERNET), work + 0.25 * sending + latency);
-        // A slow link takes longer than the backward pass it hides behind.
-        let slow = Link { bytes_per_second: 1.125e8, ..ETHERNET };
-        near(COSTS.step(64, 64, 4, 16, &slow), work + 10.0 * sending - 0.02 + latency);
+        let (sending, latency) = (2.0 * 0.75 * 4e6 / 1.125e9, 4.0 * 3.0 * 50e-6);
+        near(COSTS.step(64, 64, 4, 16, &ETHERNET), work + sending + latency);
     }
 
     #[test]

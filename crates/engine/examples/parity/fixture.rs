@@ -1,9 +1,11 @@
 //! Reads a fixture and compares the engine with it.
 
 use super::naive;
+use kuramoto_engine::cpu::CpuEngine;
+use kuramoto_engine::{Batch, Cpu, Shape, Update};
 use kuramoto_kernels::Real;
 use kuramoto_model::config::{FeedForward, GateActivation, Metric, Readout, Value};
-use kuramoto_model::{Batch, Engine, Hooks, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update};
+use kuramoto_model::{Hooks, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -127,7 +129,11 @@ impl Fixture {
     }
 
     /// Runs the engine in `F` and compares everything the fixture holds.
-    pub fn compare<F: Real>(&self) -> Result<Errors, String> {
+    pub fn compare<F: Real>(&self) -> Result<Errors, String>
+    where
+        Kuramoto: Network<F>,
+        Transformer: Network<F>,
+    {
         let context = self.length;
         match &self.model {
             Model::Kuramoto(config) => {
@@ -147,7 +153,8 @@ impl Fixture {
         heads: usize,
         [state, middle]: [&str; 2],
     ) -> Result<Errors, String> {
-        let mut engine = Engine::new(network, self.batch, 2, 1).map_err(|e| e.to_string())?;
+        let shape = Shape { sequences: self.batch, context: self.length, lanes: 2 };
+        let mut engine = CpuEngine::new(network, &shape, &Cpu::new(1)).map_err(|e| e.to_string())?;
         self.load(&mut engine)?;
         let mut errors = Errors::default();
         let seen = self.observe(&mut engine, heads)?;
@@ -157,9 +164,9 @@ impl Fixture {
             errors.take(name, values, self.tensor(name)?)?;
         }
         let batch = Batch { tokens: &self.tokens, targets: &self.targets, length: self.length };
-        let loss = engine.gradient(&batch, 0, 0).map_err(|e| e.to_string())?;
+        let loss = engine.mean_gradient(&batch, 0, 0).map_err(|e| e.to_string())?;
         errors.take("loss", &[loss], self.tensor("loss")?)?;
-        for tensor in engine.network().layout().tensors() {
+        for tensor in engine.weights().network().layout().tensors() {
             let name = format!("grad.{}", tensor.name);
             errors.take(&name, &floats(tensor.slot.of(engine.last_gradient())), self.tensor(&name)?)?;
         }
@@ -172,27 +179,27 @@ impl Fixture {
 
     fn eight_steps<F: Real, N: Network<F>>(
         &self,
-        engine: &mut Engine<F, N>,
+        engine: &mut CpuEngine<F, N>,
         batch: &Batch<'_>,
         errors: &mut Errors,
     ) -> Result<(), String> {
         let (mut losses, mut norms) = (Vec::new(), Vec::new());
         for step in 1..=8 {
-            losses.push(engine.gradient(batch, 0, step).map_err(|e| e.to_string())?);
+            losses.push(engine.mean_gradient(batch, 0, step).map_err(|e| e.to_string())?);
             norms.push(engine.gradient_norm());
-            engine.update(&Update { learning_rate: 1e-2, step, ..Update::default() }, norms[norms.len() - 1]);
+            engine.apply(&Update { learning_rate: 1e-2, step, ..Update::default() }, norms[norms.len() - 1]);
         }
         errors.take("losses8", &losses, self.tensor("losses8")?)?;
         errors.take("norms8", &norms, self.tensor("norms8")?)?;
-        for tensor in engine.network().layout().tensors() {
+        for tensor in engine.weights().network().layout().tensors() {
             let name = format!("after8.{}", tensor.name);
-            errors.take(&name, &floats(tensor.slot.of(engine.parameters())), self.tensor(&name)?)?;
+            errors.take(&name, &floats(tensor.slot.of(engine.weights().parameters())), self.tensor(&name)?)?;
         }
         Ok(())
     }
 
-    fn load<F: Real, N: Network<F>>(&self, engine: &mut Engine<F, N>) -> Result<(), String> {
-        let layout = engine.network().layout().clone();
+    fn load<F: Real, N: Network<F>>(&self, engine: &mut CpuEngine<F, N>) -> Result<(), String> {
+        let layout = engine.weights().network().layout().clone();
         let known = self.tensors.keys().filter_map(|name| name.strip_prefix("param."));
         for name in known {
             layout.find(name).ok_or_else(|| format!("parameter {name} is not part of this configuration"))?;
@@ -202,8 +209,10 @@ impl Fixture {
             if values.len() != tensor.slot.len {
                 return Err(format!("param.{} has {} values, expected {:?}", tensor.name, values.len(), tensor.shape));
             }
-            let to = tensor.slot.of_mut(engine.parameters_mut());
-            to.iter_mut().zip(values).for_each(|(to, &x)| *to = F::from_f64(x));
+            engine.edit(|_, parameters| {
+                let to = tensor.slot.of_mut(parameters);
+                to.iter_mut().zip(values).for_each(|(to, &x)| *to = F::from_f64(x));
+            });
         }
         Ok(())
     }
@@ -213,13 +222,15 @@ impl Fixture {
     }
 
     /// States, attention and logits of every sequence, in the fixture's order of dimensions.
-    fn observe<F: Real, N: Network<F>>(&self, engine: &mut Engine<F, N>, heads: usize) -> Result<Seen, String> {
+    fn observe<F: Real, N: Network<F>>(&self, engine: &mut CpuEngine<F, N>, heads: usize) -> Result<Seen, String> {
         let n = self.length;
         let mut recorders = Vec::new();
         let mut logits = Vec::new();
         for tokens in self.tokens.chunks(n) {
             let mut recorder = Recorder { n, ..Recorder::default() };
-            logits.extend(floats(&engine.observe(tokens, &mut recorder).map_err(|e| e.to_string())?));
+            let mut work = engine.weights().workspace();
+            engine.weights().forward(tokens, &mut work, &mut recorder).map_err(|e| e.to_string())?;
+            logits.extend(floats(&engine.weights().logits(tokens.len(), &work)));
             recorders.push(recorder);
         }
         // Recorded by sequence, wanted with layers outermost.

@@ -1,8 +1,7 @@
 //! What a step reads.
 
-use crate::error::{Error, Result};
-use crate::network::Network;
 use kuramoto_kernels::Real;
+use kuramoto_model::{Error, Network, Result};
 
 /// Sequences of equal length, back to back.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +20,14 @@ impl Batch<'_> {
         self.tokens.len() / self.length.max(1)
     }
 
-    pub(crate) fn sequence(&self, i: usize) -> (&[u8], &[u8]) {
+    /// Tokens and targets of a sequence.
+    pub fn sequence(&self, i: usize) -> (&[u8], &[u8]) {
         let range = i * self.length..(i + 1) * self.length;
         (&self.tokens[range.clone()], &self.targets[range])
     }
 
-    pub(crate) fn check<F: Real>(&self, network: &impl Network<F>) -> Result<()> {
+    /// Says what is wrong for a network, if anything.
+    pub fn check<F: Real>(&self, network: &impl Network<F>) -> Result<()> {
         let (left, right) = (self.tokens.len(), self.targets.len());
         if left != right {
             return Err(Error::Length { what: "tokens and targets", left, right });

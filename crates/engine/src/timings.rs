@@ -5,14 +5,13 @@ use std::time::Instant;
 /// Seconds that the parts of the last step took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timings {
-    /// Packing the parameters, shared out by layers.
+    /// Packing the parameters after an update, shared out by layers.
     pub prepare: f64,
     /// Forward and backward over the sequences.
     pub lanes: f64,
-    /// Summing the lanes afterwards, without the exchange.
+    /// Summing the lanes, without the exchange.
     pub sum: f64,
-    /// Sending, receiving, and waiting for other processes; of what is done while lanes are at work, what is waited for
-    /// afterwards.
+    /// Sending, receiving, and waiting for other processes.
     pub exchange: f64,
     /// Finishing the gradient, on one thread.
     pub finish: f64,
@@ -22,7 +21,7 @@ pub struct Timings {
     pub update: f64,
 }
 
-/// Tells the seconds since it was last asked.
+/// A stopwatch that starts again with every lap.
 pub(crate) struct Clock(Instant);
 
 impl Clock {
@@ -30,6 +29,7 @@ impl Clock {
         Clock(Instant::now())
     }
 
+    /// Seconds since the last lap.
     pub fn lap(&mut self) -> f64 {
         let now = Instant::now();
         (now - std::mem::replace(&mut self.0, now)).as_secs_f64()

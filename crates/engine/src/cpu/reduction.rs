@@ -4,22 +4,14 @@
 //! need no others. What is left, few lanes a process (one, where lanes and processes are powers of two), is cut into as
 //! many shares as there are processes; each does the rest of the tree for its share, and the shares are gathered. So the
 //! order of every sum is that of the tree, and with one sum a process as much is sent as in a ring all-reduce.
-//!
-//! If asked to, blocks of the gradient are summed while the lanes are still at work on the rest: by the lanes within a
-//! process (`relay.rs`), over all processes by a thread of its own.
 
 use crate::group::{Group, part};
-use crate::relay::Relay;
+use crate::optimizer::CHUNK;
 use crate::timings::Clock;
 use kuramoto_kernels::{AlignedVec, Real, reduce};
 use rayon::prelude::*;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
-
-/// Elements a thread works on at a time in reductions and updates; part of the order of sums.
-pub(crate) const CHUNK: usize = 1 << 15;
 
 /// Shares are cut at multiples of this, so that each begins with a cache line where it is received.
 const GRAIN: usize = 64;
@@ -100,11 +92,6 @@ impl<F: Real> Reduction<F> {
         if size > 1 { count * len.div_ceil(GRAIN).div_ceil(size) * GRAIN } else { 0 }
     }
 
-    /// The processes.
-    pub(crate) fn group(&self) -> &Arc<dyn Group> {
-        &self.group
-    }
-
     /// The lanes of all processes, counted.
     pub(crate) fn lanes(&self) -> usize {
         self.lanes
@@ -115,71 +102,50 @@ impl<F: Real> Reduction<F> {
         self.own.clone()
     }
 
-    /// Sums a stretch of the gradients of all lanes of all processes; `lanes` are those of this one. The sum is left in the
-    /// first. Returns the seconds spent on sending and receiving.
-    pub(crate) fn sum(&mut self, lanes: &mut [AlignedVec<F>], stretch: Range<usize>) -> f64 {
+    /// Sums the gradients of all lanes of all processes; `lanes` are those of this one. The sum is left in the first.
+    /// Returns the seconds spent on sending and receiving.
+    pub(crate) fn sum(&mut self, lanes: &mut [AlignedVec<F>]) -> f64 {
         let first = self.own.start;
         for addition in &self.local {
             let (left, right) = lanes.split_at_mut(addition.right - first);
-            add_on_all_threads(&mut left[addition.left - first][stretch.clone()], &right[0][stretch.clone()]);
+            add_on_all_threads(&mut left[addition.left - first], &right[0]);
         }
         if self.group.size() == 1 {
             return 0.0;
         }
         let roots = &self.roots[self.group.rank()];
         let sums = lanes.iter_mut().zip(first..).filter(|(_, lane)| roots.contains(lane));
-        let mut sums: Vec<&mut [F]> = sums.map(|(gradient, _)| &mut gradient[stretch.clone()]).collect();
-        let group = self.group.clone();
-        self.sum_of_all(&*group, &mut sums, add_on_all_threads)
+        let mut sums: Vec<&mut [F]> = sums.map(|(gradient, _)| &mut gradient[..]).collect();
+        self.sum_of_all(&mut sums)
     }
 
-    /// Where the lanes of this process meet to add their blocks, and where the sums that they leave come out.
-    pub(crate) fn relay<'g>(&self, blocks: usize) -> (Relay<'g, F>, Receiver<(usize, &'g mut [F])>) {
-        Relay::new(self.local.clone(), blocks)
-    }
-
-    /// Sums blocks over all processes as they come from the relay of this one.
-    pub(crate) fn sum_blocks(&mut self, sums: Receiver<(usize, &mut [F])>) {
-        let group = self.group.beside();
-        let roots = self.roots[group.rank()].clone();
-        let mut waiting: Vec<VecDeque<&mut [F]>> = roots.iter().map(|_| VecDeque::new()).collect();
-        for (lane, block) in sums {
-            let Some(root) = roots.iter().position(|&root| root == lane) else { continue };
-            waiting[root].push_back(block);
-            if waiting.iter().all(|blocks| !blocks.is_empty()) {
-                let mut sums: Vec<&mut [F]> = waiting.iter_mut().filter_map(VecDeque::pop_front).collect();
-                self.sum_of_all(&*group, &mut sums, reduce::add);
-            }
-        }
-    }
-
-    /// Adds the sums of this process to those of the others; the sum of all is left in the first. Returns the seconds spent
-    /// on sending and receiving.
-    fn sum_of_all(&mut self, group: &dyn Group, sums: &mut [&mut [F]], add: fn(&mut [F], &[F])) -> f64 {
-        let (rank, size) = (group.rank(), group.size());
+    /// Adds the sums of this process to those of the others; the sum of all is left in the first. Returns the seconds
+    /// spent on sending and receiving.
+    fn sum_of_all(&mut self, sums: &mut [&mut [F]]) -> f64 {
+        let (rank, size) = (self.group.rank(), self.group.size());
         let shares: Vec<Range<usize>> = (0..size).map(|rank| share(sums[0].len(), rank, size)).collect();
         let bytes: Vec<usize> = shares.iter().map(|share| share.len() * size_of::<F>()).collect();
         let mut clock = Clock::start();
-        self.exchange(group, sums, &bytes);
+        self.exchange(sums, &bytes);
         let mut seconds = clock.lap();
         let share = shares[rank].clone();
         for addition in &self.shared {
             let (left, right) = (self.places[addition.left], self.places[addition.right]);
             let (low, high) = self.received.split_at_mut(left.max(right) * share.len());
             let (low, high) = (&mut low[left.min(right) * share.len()..][..share.len()], &mut high[..share.len()]);
-            if left < right { add(low, high) } else { add(high, low) }
+            if left < right { add_on_all_threads(low, high) } else { add_on_all_threads(high, low) }
         }
         let sum = &self.received[self.places[0] * share.len()..][..share.len()];
         sums[0][share].copy_from_slice(sum);
         clock.lap();
-        group.gather(bytemuck::cast_slice_mut(sums[0]), &bytes);
+        self.group.gather(bytemuck::cast_slice_mut(sums[0]), &bytes);
         seconds += clock.lap();
         seconds
     }
 
     /// Every process sends its sums, one a turn, to those whose shares they are; `shares` in bytes.
-    fn exchange(&mut self, group: &dyn Group, sums: &[&mut [F]], shares: &[usize]) {
-        let (rank, nothing) = (group.rank(), vec![0; shares.len()]);
+    fn exchange(&mut self, sums: &[&mut [F]], shares: &[usize]) {
+        let (rank, nothing) = (self.group.rank(), vec![0; shares.len()]);
         let mut room = &mut self.received[..];
         for turn in 0..turns(&self.roots) {
             let (send, sent): (&[F], _) = match sums.get(turn) {
@@ -189,7 +155,7 @@ impl<F: Real> Reduction<F> {
             let received = |roots: &Vec<usize>| if roots.len() > turn { shares[rank] } else { 0 };
             let received: Vec<usize> = self.roots.iter().map(received).collect();
             let (receive, later) = room.split_at_mut(received.iter().sum::<usize>() / size_of::<F>());
-            group.exchange(bytemuck::cast_slice(send), sent, bytemuck::cast_slice_mut(receive), &received);
+            self.group.exchange(bytemuck::cast_slice(send), sent, bytemuck::cast_slice_mut(receive), &received);
             room = later;
         }
     }

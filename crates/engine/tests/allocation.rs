@@ -3,9 +3,9 @@
 mod common;
 
 use common::{batch, small, text};
-use kuramoto_model::{
-    Alone, Decoder, Engine, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Update, ablation,
-};
+use kuramoto_engine::cpu::CpuEngine;
+use kuramoto_engine::{Cpu, Shape, SingleProcess, Update};
+use kuramoto_model::{Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, ablation};
 use rayon::ThreadPool;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -22,9 +22,10 @@ fn check<N: Network<f32>>(what: &str, network: N, threads: usize) -> Arc<ThreadP
     let vocab = network.vocab();
     let text = text(LENGTH * SEQUENCES + 1, vocab, 1);
     let batch = batch(&text, LENGTH);
-    let planned = Engine::<f32, N>::planned_bytes(&network, 8, threads, &Alone);
+    let planned = CpuEngine::<f32, N>::planned_bytes(&network, 8, threads, &SingleProcess);
     let region = Region::new(ALLOCATOR);
-    let mut engine = Engine::new(network, SEQUENCES, 8, threads).unwrap();
+    let shape = Shape { sequences: SEQUENCES, context: LENGTH, lanes: 8 };
+    let mut engine = CpuEngine::new(network, &shape, &Cpu::new(threads)).unwrap();
     let allocated = region.change().bytes_allocated;
     // Threads, lists of buffers and rounding to cache lines come on top.
     assert!((planned..planned + 200_000).contains(&allocated), "{what}: planned {planned}, allocated {allocated}");
@@ -33,9 +34,9 @@ fn check<N: Network<f32>>(what: &str, network: N, threads: usize) -> Arc<ThreadP
     let allocations = pool.install(|| {
         let mut run = |steps: std::ops::Range<u64>| {
             for step in steps {
-                engine.gradient(&batch, 1, step).unwrap();
+                engine.mean_gradient(&batch, 1, step).unwrap();
                 let norm = engine.gradient_norm();
-                engine.update(&Update { step, ..Update::default() }, norm);
+                engine.apply(&Update { step, ..Update::default() }, norm);
             }
         };
         run(1..4);
@@ -44,7 +45,7 @@ fn check<N: Network<f32>>(what: &str, network: N, threads: usize) -> Arc<ThreadP
         region.change().allocations
     });
     assert_eq!(allocations, 0, "{what}: allocations in 20 steps with {threads} threads");
-    let mut decoder = engine.decoder();
+    let mut decoder = engine.weights().decoder();
     decoder.push(0).unwrap();
     let region = Region::new(ALLOCATOR);
     text[..LENGTH - 1].iter().for_each(|&token| assert!(decoder.push(token).is_ok()));

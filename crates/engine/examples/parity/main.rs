@@ -1,6 +1,6 @@
 //! Checks this program against fixtures of another implementation.
 //!
-//!     cargo run --release -p kuramoto-model --example parity -- FOLDER
+//!     cargo run --release -p kuramoto-engine --example parity -- FOLDER
 //!
 //! FOLDER holds pairs `<name>.json` and `<name>.safetensors` in the format of `crates/model/tests/fixtures/README.md`.
 //! For each pair it prints the worst error over logits, loss, states, attention and gradients: in f64 (with eight AdamW

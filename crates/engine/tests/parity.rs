@@ -10,7 +10,7 @@ use naive::Order;
 use std::path::Path;
 
 fn fixtures() -> Vec<(String, Fixture)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures");
     let names = fixture::names(&folder).unwrap();
     assert_eq!(names.len(), 21, "the fixtures of every row and both models are here");
     names.into_iter().map(|name| (name.clone(), Fixture::read(&folder, &name).unwrap())).collect()

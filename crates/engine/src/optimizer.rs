@@ -1,0 +1,102 @@
+//! AdamW over a whole arena. Another optimizer is another file like this one.
+
+use kuramoto_kernels::Real;
+use kuramoto_kernels::adamw::{self, AdamW};
+use kuramoto_model::{Layout, ParameterKind};
+use rayon::prelude::*;
+
+/// Elements a thread works on at a time in sums and updates; part of the order of sums.
+pub(crate) const CHUNK: usize = 1 << 15;
+
+/// One optimizer update.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// Decoupled weight decay of the parameters that `decays` names.
+    pub weight_decay: f64,
+    /// Which kinds of parameters decay.
+    pub decays: fn(ParameterKind) -> bool,
+    /// Largest global gradient norm; larger gradients are scaled down to it.
+    pub clip: Option<f64>,
+    /// Which update this is, from 1.
+    pub step: u64,
+}
+
+impl Default for Update {
+    fn default() -> Self {
+        Update {
+            learning_rate: 1e-3,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.01,
+            decays: |_| true,
+            clip: Some(1.0),
+            step: 1,
+        }
+    }
+}
+
+impl Update {
+    /// What a gradient of this norm is multiplied by.
+    pub fn gradient_scale(&self, norm: f64) -> f64 {
+        match self.clip {
+            // As PyTorch's clip_grad_norm_ does, so that traces can be compared.
+            Some(clip) => (clip / (norm + 1e-6)).min(1.0),
+            None => 1.0,
+        }
+    }
+
+    /// Applies it to an arena on the threads of the current pool.
+    pub(crate) fn apply<F: Real>(
+        &self,
+        layout: &Layout,
+        norm: f64,
+        gradient: &[F],
+        (first, second): (&mut [F], &mut [F]),
+        parameters: &mut [F],
+    ) {
+        let gradient_scale = self.gradient_scale(norm);
+        let adamw = |weight_decay: f64| AdamW {
+            learning_rate: self.learning_rate,
+            beta1: self.beta1,
+            beta2: self.beta2,
+            epsilon: self.epsilon,
+            weight_decay,
+            gradient_scale,
+            step: self.step,
+        };
+        let (decayed, plain) = (adamw(self.weight_decay), adamw(0.0));
+        let tensors = layout.tensors();
+        let moments = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
+        let chunks = parameters.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK)).zip(moments);
+        chunks.enumerate().for_each(|(index, ((parameters, gradient), (first, second)))| {
+            let start = index * CHUNK;
+            let mut done = 0;
+            let at = tensors.partition_point(|tensor| tensor.slot.start + tensor.slot.len <= start);
+            for tensor in &tensors[at..] {
+                if done == parameters.len() {
+                    break;
+                }
+                let end = (tensor.slot.start + tensor.slot.len - start).min(parameters.len());
+                let how = if (self.decays)(tensor.kind) { &decayed } else { &plain };
+                let part = done..end;
+                adamw::update(
+                    how,
+                    &mut parameters[part.clone()],
+                    &gradient[part.clone()],
+                    &mut first[part.clone()],
+                    &mut second[part],
+                );
+                done = end;
+            }
+        });
+    }
+}
