@@ -9,6 +9,7 @@ use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
 use crate::hash;
 use crate::state::State;
+use kuramoto_engine::Arenas;
 use kuramoto_model::{Layout, Tensor};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,9 @@ pub fn fingerprint(config: &Config) -> String {
     (config.validation.patience, config.validation.test) = (0, false);
     config.checkpoints = Checkpoints { every: 0, keep: 0 };
     config.bad_steps = BadSteps { policy: Policy::Stop, spike: 0.0 };
-    hash::of(config.to_toml().as_bytes())
+    // Version 0.1 had one more key, which was 1 in all runs that can be resumed; their checkpoints stay valid.
+    let text = config.to_toml().replacen("\nlanes = ", "\naccumulate = 1\nlanes = ", 1);
+    hash::of(text.as_bytes())
 }
 
 /// What is saved.
@@ -60,10 +63,8 @@ pub struct Snapshot<'a> {
     pub config: &'a Config,
     /// Names and places in the arenas.
     pub layout: &'a Layout,
-    /// The parameter arena.
-    pub parameters: &'a [f32],
-    /// First and second moments.
-    pub moments: (&'a [f32], &'a [f32]),
+    /// Parameters and moments.
+    pub arenas: Arenas<'a>,
     /// Where training is.
     pub state: &'a State,
 }
@@ -110,9 +111,10 @@ pub fn save(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<(
 /// Writes the files of a checkpoint into a new folder, the manifest last.
 fn write(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<()> {
     disk.create_folder(folder).at("create", folder)?;
-    let Snapshot { config, layout, parameters, moments: (first, second), state } = *snapshot;
+    let Snapshot { config, layout, arenas, state } = *snapshot;
+    let (first, second) = arenas.moments.expect("an engine that trains has moments");
     let contents = [
-        (MODEL, tensors(layout, &[("", parameters)])),
+        (MODEL, tensors(layout, &[("", arenas.parameters)])),
         (OPTIMIZER, tensors(layout, &[("first.", first), ("second.", second)])),
         (CONFIG, json(&config.model)),
         (STATE, json(state)),

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::overlay::Overlay;
 use crate::presets;
 use crate::windows::Sampler;
+use kuramoto_engine::Shape;
 use kuramoto_model::{ModelConfig, matching};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -73,26 +74,18 @@ pub struct Data {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BatchConfig {
-    /// Windows in a batch.
+    /// Windows in a batch. They run one after the other on each core, so memory does not grow with it.
     pub sequences: usize,
     /// Bytes in a window.
     pub context: usize,
-    /// Batches whose gradients are added up into one step. Sequences run one after the other on each core anyway, so
-    /// this needs no more memory, and gives the same bits as `accumulate` times the sequences.
-    pub accumulate: usize,
     /// Sums that are kept apart and then added in a fixed tree; threads beyond this have nothing to do.
     pub lanes: usize,
 }
 
 impl BatchConfig {
-    /// Windows in a step.
-    pub fn windows(&self) -> usize {
-        self.sequences * self.accumulate
-    }
-
     /// Bytes in a step.
     pub fn tokens(&self) -> u64 {
-        (self.windows() * self.context) as u64
+        (self.sequences * self.context) as u64
     }
 }
 
@@ -253,18 +246,24 @@ impl Config {
     /// Draws the training batches; says so if the corpus does not fill one.
     pub fn sampler(&self, corpus: &Identity) -> Result<Sampler> {
         let (range, batch) = (Split::Train.range(corpus.bytes), &self.batch);
-        Sampler::new(self.seed, range.clone(), batch.context, batch.windows()).ok_or_else(|| {
+        Sampler::new(self.seed, range.clone(), batch.context, batch.sequences).ok_or_else(|| {
             Error::corpus(
                 &corpus.name,
                 format!(
                     "its training split of {} bytes does not fill a batch of {} windows of {} bytes: use a smaller \
                      batch.sequences or batch.context, or more text",
                     range.len(),
-                    batch.windows(),
+                    batch.sequences,
                     batch.context
                 ),
             )
         })
+    }
+
+    /// What a step is made of.
+    pub fn shape(&self) -> Shape {
+        let BatchConfig { sequences, context, lanes } = self.batch;
+        Shape { sequences, context, lanes }
     }
 
     /// Steps in all.
@@ -281,8 +280,7 @@ impl Config {
         self.model.parameters()?;
         kuramoto_model::config::check_context(self.batch.context)?;
         whole("batch.sequences", self.batch.sequences as u64, 1, 1 << 20)?;
-        whole("batch.accumulate", self.batch.accumulate as u64, 1, 1 << 20)?;
-        whole("batch.lanes", self.batch.lanes as u64, 1, kuramoto_model::engine::MAX_THREADS as u64)?;
+        whole("batch.lanes", self.batch.lanes as u64, 1, kuramoto_engine::MAX_THREADS as u64)?;
         let (key, amount) = match self.length {
             Length::Epochs(amount) => ("length.epochs", amount),
             Length::Steps(amount) => ("length.steps", amount),

@@ -92,7 +92,28 @@ pub enum Error {
     },
     /// A model's configuration or input.
     #[error(transparent)]
-    Model(#[from] kuramoto_model::Error),
+    Model(kuramoto_model::Error),
+    /// The engine.
+    #[error(transparent)]
+    Engine(kuramoto_engine::Error),
+    /// Of several processes, another one failed and says why.
+    #[error("another process could not begin, and says why")]
+    OtherProcess,
+}
+
+impl From<kuramoto_model::Error> for Error {
+    fn from(error: kuramoto_model::Error) -> Error {
+        Error::Model(error)
+    }
+}
+
+impl From<kuramoto_engine::Error> for Error {
+    fn from(error: kuramoto_engine::Error) -> Error {
+        match error {
+            kuramoto_engine::Error::Model(error) => Error::Model(error),
+            error => Error::Engine(error),
+        }
+    }
 }
 
 /// Shorthand for results of this crate.
@@ -101,7 +122,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// True if what the user asked for was not understood, rather than that it failed.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Error::Setting { .. } | Error::UnknownKey { .. } | Error::Config { .. } | Error::Model(_))
+        match self {
+            Error::Setting { .. } | Error::UnknownKey { .. } | Error::Config { .. } | Error::Model(_) => true,
+            Error::Engine(error) => matches!(error, kuramoto_engine::Error::Processes { .. }),
+            _ => false,
+        }
     }
 
     pub(crate) fn setting(key: impl Into<String>, value: impl ToString, allowed: impl Into<String>) -> Self {

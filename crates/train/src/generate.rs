@@ -3,7 +3,7 @@
 use crate::data::Identity;
 use crate::error::{Error, Result};
 use crate::run::{Run, Which};
-use kuramoto_model::{Decoder, Network, with_network};
+use kuramoto_model::{Decoder, Network, Weights, with_network};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -57,13 +57,14 @@ pub fn generate(
     with_network!(&run.config().model, run.config().batch.context, |network| {
         let parameters = run.load(which, network.layout())?.parameters;
         let context = run.config().batch.context;
-        write_on(&mut network.decoder(&parameters), context, history, bytes, sampling, &mut write_token)
+        let weights = Weights::<f32, _>::new(network, &parameters)?;
+        write_on(&mut weights.decoder(), context, history, bytes, sampling, &mut write_token)
     })
 }
 
 /// Writes `count` tokens after `history`, of which there is at least one.
-fn write_on(
-    decoder: &mut impl Decoder<f32>,
+fn write_on<N: Network<f32>>(
+    decoder: &mut Decoder<'_, f32, N>,
     context: usize,
     mut history: Vec<u8>,
     count: usize,

@@ -1,8 +1,31 @@
 //! From bytes to a trained model: corpora and splits, the sampler, the training loop, checkpoints and run folders,
 //! evaluation and generation.
 //!
-//! A [`Config`] starts from a preset, is laid over by files and flags, and is resolved against a [`Corpus`]. A [`Run`]
-//! is a folder; [`train`] takes it from wherever it is to its end, and every stop on the way can be resumed bit for bit.
+//! A [`Session`] is a run that is open for training: made from a preset and keys laid over it ([`NewRun`]), or resumed.
+//! Every stop can be resumed bit for bit. A [`Run`] is its folder, for those who only read.
+//!
+//! ```
+//! use kuramoto_engine::Cpu;
+//! use kuramoto_train::{NewRun, Overlay, Session, Setting, Split, Which};
+//!
+//! # fn main() -> kuramoto_train::Result<()> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let folder = folder.path();
+//! let keys = "data.bytes = 30000\nlength = { steps = 6 }\nbatch = { sequences = 4, context = 32 }\nmodel.width = 8";
+//! let new = NewRun {
+//!     overlays: vec![Overlay::parse("example", keys)?],
+//!     folder: Some(folder.join("run")),
+//!     ..Default::default()
+//! };
+//! let device = Cpu::all_cores();
+//! let session = Session::create(&new, Setting::new(&device))?;
+//! let summary = session.train(&mut ())?;
+//! assert_eq!(summary.steps, 6);
+//! let test = session.evaluate(Which::Best, Split::Test)?;
+//! assert!(test.bits_per_byte < 8.0);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod checkpoint;
 pub mod config;
@@ -12,29 +35,27 @@ pub mod error;
 pub mod evaluate;
 pub mod generate;
 pub mod hash;
-pub mod job;
 pub mod listing;
 mod memory;
 pub mod metrics;
-mod overlap;
 pub mod overlay;
 pub mod presets;
 mod recorder;
 pub mod run;
-pub mod setting;
+mod session;
+mod setting;
 mod start;
 pub mod state;
-pub mod tensorboard;
-pub mod trainer;
+mod tensorboard;
+mod trainer;
 pub mod windows;
 
 pub use config::Config;
 pub use data::{Corpus, Identity, Source, Split};
 pub use error::{Error, Result};
-pub use job::Job;
 pub use metrics::Row;
 pub use overlay::Overlay;
 pub use run::{Run, Summary, Which};
-pub use setting::{Observer, Setting, TrainingPlan, check, planned_memory};
+pub use session::{Corpora, NewRun, Session};
+pub use setting::{Observer, Setting, TrainingPlan, check_memory};
 pub use state::State;
-pub use trainer::train;

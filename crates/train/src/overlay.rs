@@ -61,8 +61,23 @@ impl Overlay {
 
     /// The whole configuration that the table is.
     pub fn to_config(&self) -> Result<Config> {
-        Config::deserialize(self.table.clone())
+        Config::deserialize(self.without_retired()?)
             .map_err(|error| Error::Config { origin: self.origin.clone(), why: one_line(&error.to_string()) })
+    }
+
+    /// Without keys that earlier versions had, where they have no effect.
+    fn without_retired(&self) -> Result<Table> {
+        let mut table = self.table.clone();
+        match table.get_mut("batch").and_then(Value::as_table_mut).and_then(|batch| batch.remove("accumulate")) {
+            None | Some(Value::Integer(1)) => Ok(table),
+            Some(value) => {
+                let why = format!(
+                    "batch.accumulate = {value} is not supported any more: multiply batch.sequences by it, which computes the \
+                     same in the same memory"
+                );
+                Err(Error::Config { origin: self.origin.clone(), why })
+            }
+        }
     }
 
     fn get(&self, key: &str) -> Option<&str> {
@@ -71,9 +86,9 @@ impl Overlay {
 }
 
 impl Config {
-    /// A preset with `layers` laid over it, later ones over earlier ones.
-    pub fn from_overlays(layers: &[Overlay]) -> Result<Config> {
-        let last = |key: &str| layers.iter().rev().find_map(|layer| Some((layer, layer.get(key)?)));
+    /// A preset with `overlays` laid over it, later ones over earlier ones.
+    pub fn from_overlays(overlays: &[Overlay]) -> Result<Config> {
+        let last = |key: &str| overlays.iter().rev().find_map(|layer| Some((layer, layer.get(key)?)));
         let preset = match last("preset") {
             Some((_, name)) => presets::Preset::named(name)?,
             None => presets::Preset::Quick,
@@ -82,24 +97,24 @@ impl Config {
             Some((_, name)) => presets::Protocol::named(name)?,
             None => presets::Protocol::Tuned,
         };
-        let kind = layers.iter().rev().find_map(|layer| layer.table.get("model")?.get("kind")?.as_str());
+        let kind = overlays.iter().rev().find_map(|layer| layer.table.get("model")?.get("kind")?.as_str());
         let kind = match kind {
             None => ModelKind::Kuramoto,
             Some(name) => name
                 .parse()
                 .map_err(|_| Error::setting("model.kind", format!("{name:?}"), "choose kuramoto or transformer"))?,
         };
-        presets::config(preset, protocol, kind).overlaid(layers)
+        presets::config(preset, protocol, kind).overlaid(overlays)
     }
 
-    /// With `layers` laid over it, later ones over earlier ones.
-    pub fn overlaid(&self, layers: &[Overlay]) -> Result<Config> {
+    /// With `overlays` laid over it, later ones over earlier ones.
+    pub fn overlaid(&self, overlays: &[Overlay]) -> Result<Config> {
         let mut config = self.clone();
-        for layer in layers {
+        for over in overlays {
             let mut table = Table::try_from(&config).expect("a configuration is plain data");
-            overlay(&mut table, &layer.table, "", &layer.origin)?;
+            overlay(&mut table, &over.without_retired()?, "", &over.origin)?;
             // Each on its own, so that a value that is refused is laid at the right door.
-            config = Overlay { origin: layer.origin.clone(), table }.to_config()?;
+            config = Overlay { origin: over.origin.clone(), table }.to_config()?;
         }
         Ok(config)
     }

@@ -93,7 +93,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
             bytes: 0,
             sha256: String::new(),
         },
-        batch: BatchConfig { sequences: if quick { 16 } else { 64 }, context: 256, accumulate: 1, lanes: 8 },
+        batch: BatchConfig { sequences: if quick { 16 } else { 64 }, context: 256, lanes: 8 },
         optimizer: match protocol {
             Protocol::Paper => paper_optimizer(),
             Protocol::Tuned => tuned_optimizer(preset, kind),

@@ -12,7 +12,7 @@ use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
 use crate::overlay::Overlay;
 use crate::state::State;
-use kuramoto_model::{Kuramoto, Layout, ModelConfig, with_network};
+use kuramoto_model::{Kuramoto, Layout, ModelConfig, Weights, with_network};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -63,9 +63,6 @@ pub struct Summary {
     /// Of several processes: share of the time that the first spent on sending, receiving and waiting for the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_share: Option<f64>,
-    /// Whether several processes sent gradients while they computed others; none if the run ended before that was known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overlapped: Option<bool>,
 }
 
 /// Why training ended.
@@ -173,13 +170,13 @@ impl Run {
     }
 
     /// Lays keys over the configuration; refused if they change what the run computes. Saved once training starts.
-    pub fn reconfigure(&mut self, layers: &[Overlay]) -> Result<()> {
-        for layer in layers {
-            let config = self.config.overlaid(std::slice::from_ref(layer))?;
+    pub fn reconfigure(&mut self, overlays: &[Overlay]) -> Result<()> {
+        for overlay in overlays {
+            let config = self.config.overlaid(std::slice::from_ref(overlay))?;
             if checkpoint::fingerprint(&config) != checkpoint::fingerprint(&self.config) {
                 let why = "a resumed run keeps its configuration; only its length, validation.patience, validation.test, \
                            checkpoints and bad-steps may change";
-                return Err(Error::Config { origin: layer.origin.clone(), why: why.into() });
+                return Err(Error::Config { origin: overlay.origin.clone(), why: why.into() });
             }
             config.check()?;
             self.config = config;
@@ -266,14 +263,14 @@ impl Run {
         }
     }
 
-    /// The Kuramoto model of a run with the parameters of a checkpoint; a transformer is refused, as it has no phases.
-    pub fn kuramoto(&self, which: Which) -> Result<(Kuramoto, Loaded)> {
+    /// The Kuramoto model of a checkpoint, and where training was; a transformer is refused, as it has no phases.
+    pub fn kuramoto(&self, which: Which) -> Result<(Weights<f32, Kuramoto>, State)> {
         let ModelConfig::Kuramoto(config) = &self.config.model else {
             return Err(Error::run(&self.folder, "it is a transformer, which has no phases: give a Kuramoto run"));
         };
         let network = Kuramoto::new(config.clone(), self.config.batch.context)?;
         let loaded = self.load(which, network.layout())?;
-        Ok((network, loaded))
+        Ok((Weights::new(network, &loaded.parameters)?, loaded.state))
     }
 
     /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if it is gone or

@@ -1,14 +1,13 @@
-//! What training needs besides a run and its corpus, and what it tells.
+//! What training needs besides a run and its corpus, and what it reports.
 
 use crate::config::Config;
-use crate::disk::Disk;
+use crate::disk::{Disk, System};
 use crate::error::Result;
 use crate::memory;
 use crate::metrics::Row;
 use crate::state::State;
-use kuramoto_model::{Alone, Engine, Group, Network, with_network};
+use kuramoto_engine::Device;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// What is known before the first step.
 #[derive(Clone, Debug)]
@@ -37,13 +36,15 @@ pub struct TrainingPlan {
     pub validation_bytes: usize,
     /// Fewest bits per byte that are possible on what is validated, where that is known.
     pub floor: Option<f64>,
+    /// The device, in words.
+    pub device: String,
     /// Threads at work in each process.
     pub threads: usize,
     /// Processes at work.
     pub processes: usize,
 }
 
-/// Is told what happens.
+/// Follows what happens.
 pub trait Observer {
     /// Before the first step.
     fn plan(&mut self, _plan: &TrainingPlan) {}
@@ -65,46 +66,31 @@ pub trait Observer {
 impl Observer for () {}
 
 /// How to train, apart from what decides the numbers.
+#[derive(Clone, Copy)]
 pub struct Setting<'a> {
-    /// Threads; more than `batch.lanes` have nothing to do.
-    pub threads: usize,
+    /// What computes the steps.
+    pub device: &'a dyn Device,
     /// The files.
     pub disk: &'a dyn Disk,
     /// Multiply-adds of the whole machine counted as FLOP/s, for utilisation.
     pub peak_flops: Option<f64>,
-    /// Keep each thread on a core of its own.
-    pub pin: bool,
-    /// The processes that train this run together.
-    pub group: Arc<dyn Group>,
-    /// They send gradients while they compute others; found out in the first steps unless told.
-    pub overlap: Option<bool>,
 }
 
 impl<'a> Setting<'a> {
-    /// A single process.
-    pub fn alone(threads: usize, disk: &'a dyn Disk) -> Setting<'a> {
-        Setting { threads, disk, peak_flops: None, pin: false, group: Arc::new(Alone), overlap: None }
+    /// On a device and the system's files.
+    pub fn new(device: &'a dyn Device) -> Setting<'a> {
+        Setting { device, disk: &System, peak_flops: None }
     }
 
     /// True for the process that reads and writes.
     pub(crate) fn leads(&self) -> bool {
-        self.group.rank() == 0
+        self.device.group().rank() == 0
     }
 }
 
-/// Says so if training will not fit in memory or among the processes, before a run folder is made.
-pub fn check(config: &Config, threads: usize, group: &dyn Group) -> Result<()> {
-    kuramoto_model::engine::check_lanes(config.batch.lanes, group)?;
-    memory::check(with_network!(&config.model, config.batch.context, |network| planned_bytes(
-        &network, config, threads, group
-    )) as u64)
-}
-
-/// Bytes of memory that training will hold, besides the corpus.
-pub fn planned_memory(config: &Config, threads: usize) -> Result<usize> {
-    Ok(with_network!(&config.model, config.batch.context, |network| planned_bytes(&network, config, threads, &Alone)))
-}
-
-pub(crate) fn planned_bytes<N: Network<f32>>(network: &N, config: &Config, threads: usize, group: &dyn Group) -> usize {
-    Engine::planned_bytes(network, config.batch.lanes, threads, group)
+/// Bytes of memory that training will hold, besides the corpus; an error if they are not free.
+pub fn check_memory(config: &Config, device: &dyn Device) -> Result<usize> {
+    let planned = device.planned_bytes(&config.model, &config.shape())?;
+    memory::check(planned as u64)?;
+    Ok(planned)
 }

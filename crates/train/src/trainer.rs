@@ -2,9 +2,9 @@
 //!
 //! A step reads its windows, which depend on (seed, epoch, step) only; takes the gradient; clips; applies AdamW. The
 //! whole state is the arenas and [`State`], so a run that is stopped anywhere and resumed gives the same bits as one
-//! that was not. Whatever happens is told to an [`Observer`]; nothing is printed here.
+//! that was not. An [`Observer`] follows what happens; nothing is printed here.
 //!
-//! Several processes may train together ([`Setting::group`]): all hold the same state and take the same decisions, and
+//! Several processes may train together ([`Device::group`](kuramoto_engine::Device::group)): all hold the same state and take the same decisions, and
 //! process 0 alone reads and writes the run folder.
 
 use crate::checkpoint::{self, Snapshot};
@@ -12,34 +12,32 @@ use crate::config::{Config, Decay, Policy};
 use crate::data::{Corpus, Split};
 use crate::error::{At, Error, Result};
 use crate::evaluate::bits_per_byte;
-use crate::memory;
 use crate::metrics::Row;
-use crate::overlap::Overlap;
 use crate::recorder::Recorder;
 use crate::run::{Ended, Run, Summary, Which};
-use crate::setting::{Observer, Setting, TrainingPlan, planned_bytes};
-use crate::start::{restore, spread};
+use crate::setting::{Observer, Setting, TrainingPlan, check_memory};
+use crate::start::restore;
 use crate::state::State;
 use crate::windows::{self, Sampler, Window};
-use kuramoto_model::{Batch, Engine, Network, Tensor, Update, with_network};
+use kuramoto_engine::{Arenas, Batch, Engine, Group, Update};
+use kuramoto_model::{ParameterKind, Tensor};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Trains a run from where it is to its end, or until it is asked to stop.
-pub fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<Summary> {
+pub(crate) fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<Summary> {
     corpus.check_same(run.corpus())?;
-    with_network!(&run.config().model, run.config().batch.context, |network| Trainer::new(
-        network, run, corpus, setting, observer
-    )?
-    .train())
+    Trainer::new(run, corpus, setting, observer)?.train()
 }
 
 /// Consecutive bad steps after which skipping gives up.
 const MOST_BAD: u64 = 20;
 
-struct Trainer<'a, N: Network<f32>> {
-    engine: Engine<f32, N>,
+struct Trainer<'a> {
+    engine: Box<dyn Engine>,
+    group: Arc<dyn Group>,
     run: &'a Run,
     corpus: &'a Corpus,
     setting: &'a Setting<'a>,
@@ -55,14 +53,12 @@ struct Trainer<'a, N: Network<f32>> {
     targets: Vec<u8>,
     /// The last step that is safe on disk.
     saved: Option<u64>,
-    overlap: Overlap,
     /// Seconds of steps of this process, and of their exchanges.
     worked: (f64, f64),
 }
 
-impl<'a, N: Network<f32>> Trainer<'a, N> {
+impl<'a> Trainer<'a> {
     fn new(
-        network: N,
         run: &'a Run,
         corpus: &'a Corpus,
         setting: &'a Setting<'a>,
@@ -76,19 +72,14 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             return Err(Error::corpus(&corpus.identity().name, "its validation split has fewer than two bytes"));
         }
         let steps = config.steps(&sampler);
-        let group = &setting.group;
-        let planned = planned_bytes(&network, config, setting.threads, &**group);
-        memory::check(planned as u64)?;
-        let mut engine = Engine::in_group(network, batch.windows(), batch.lanes, setting.threads, group.clone())?;
-        if setting.pin {
-            engine.pin()?;
-        }
-        let state = if setting.leads() { restore(&mut engine, run, setting.disk, observer)? } else { None };
+        let (shape, group) = (config.shape(), setting.device.group());
+        let planned = check_memory(config, setting.device)?;
+        let mut engine = setting.device.engine(&config.model, &shape)?;
+        let state = restore(&mut *engine, run, setting, observer)?;
         if let Some(State { step, .. }) = state.as_ref().filter(|state| state.step > steps) {
             let why = format!("it has taken {step} steps already; {steps} are fewer: ask for more");
             return Err(Error::run(run.folder(), why));
         }
-        let state = spread(&mut engine, state, config.seed);
         let saved = state.as_ref().map(|state| state.step);
         let state = state.unwrap_or_default();
         let mut recorder = None;
@@ -102,10 +93,11 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         }
         let trainer = Trainer {
             floor: corpus.floor(&validation),
-            tokens: vec![0; batch.windows() * batch.context],
-            targets: vec![0; batch.windows() * batch.context],
+            tokens: vec![0; batch.sequences * batch.context],
+            targets: vec![0; batch.sequences * batch.context],
             recorder,
             engine,
+            group,
             run,
             corpus,
             setting,
@@ -115,14 +107,13 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             steps,
             state,
             saved,
-            overlap: Overlap::new(setting.overlap, &**group),
             worked: (0.0, 0.0),
         };
         trainer.observer.plan(&TrainingPlan {
             run: run.folder().to_path_buf(),
             config: config.clone(),
             corpus: corpus.identity().name.clone(),
-            parameters: trainer.engine.parameters().len(),
+            parameters: trainer.engine.layout().count(),
             steps,
             done: trainer.state.step,
             steps_per_epoch: trainer.sampler.steps_per_epoch(),
@@ -131,8 +122,9 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             vocabulary: corpus.identity().vocabulary.len(),
             validation_bytes: trainer.validation.iter().map(|window| window.len).sum(),
             floor: trainer.floor,
-            threads: setting.threads.min(group.part(batch.lanes).len()),
-            processes: group.size(),
+            device: trainer.engine.device().into(),
+            threads: setting.device.threads(&shape),
+            processes: trainer.group.size(),
         });
         Ok(trainer)
     }
@@ -166,7 +158,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     fn agree_to_stop(&mut self) -> bool {
         let stop = self.observer.stop();
         let started = Instant::now();
-        let stop = self.setting.group.any(stop);
+        let stop = self.group.any(stop);
         let waited = started.elapsed().as_secs_f64();
         self.worked = (self.worked.0 + waited, self.worked.1 + waited);
         stop
@@ -182,15 +174,14 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             self.corpus.read(window, tokens, targets);
         }
         let batch = Batch { tokens: &self.tokens, targets: &self.targets, length: context };
-        self.engine.overlap(self.overlap.now());
         let loss = self.engine.gradient(&batch, config.seed, step)?;
-        let norm = self.engine.gradient_norm();
+        let norm = self.engine.norm()?;
         let bad = self.state.objection(loss, norm, config.bad_steps.spike);
         let learning_rate = config.optimizer.learning_rate_at(step, self.steps);
         match &bad {
             None => {
                 self.state.updates += 1;
-                self.engine.update(&update(config, learning_rate, self.state.updates), norm);
+                self.engine.update(&update(config, learning_rate, self.state.updates), norm)?;
                 self.state.observe(loss);
             }
             Some(why) => self.keep_bad_step(step, why)?,
@@ -210,39 +201,21 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             ..Default::default()
         };
         let seconds = started.elapsed().as_secs_f64();
-        self.overlap.took(seconds, &*self.setting.group);
         self.worked = (self.worked.0 + seconds, self.worked.1 + self.engine.timings().exchange);
         row.tokens_per_second = config.batch.tokens() as f64 / seconds;
         row.utilisation =
             self.setting.peak_flops.map(|peak| config.model.flops(context).training * row.tokens_per_second / peak);
         if self.validation_is_due() {
             self.observer.busy("validating");
-            self.check_agreement()?;
-            let bits = bits_per_byte(&mut self.engine, self.corpus, &self.validation)?;
+            self.engine.check_agreement()?;
+            let bits = bits_per_byte(&mut *self.engine, self.group.size(), self.corpus, &self.validation)?;
             row.validation_bits_per_byte = Some(bits);
             row.best = Some(self.state.judge(bits));
-            row.parameters = self.named_numbers();
+            row.parameters = self.named_numbers()?;
         }
         self.state.seconds += started.elapsed().as_secs_f64();
         row.seconds = self.state.seconds;
         Ok(row)
-    }
-
-    /// A machine that rounds otherwise would train another model than the first, and spoil that one's gradients.
-    fn check_agreement(&self) -> Result<()> {
-        let group = &self.setting.group;
-        let mut sums = vec![crc32c::crc32c(bytemuck::cast_slice(self.engine.parameters())); group.size()];
-        group.gather_parts(bytemuck::cast_slice_mut(&mut sums), group.size(), size_of::<u32>());
-        match sums.iter().position(|sum| *sum != sums[0]) {
-            None => Ok(()),
-            Some(rank) => {
-                let why = format!(
-                    "process {rank} holds other parameters than the first, as its machine computes otherwise: use machines \
-                     that are alike"
-                );
-                Err(Error::run(self.run.folder(), why))
-            }
-        }
     }
 
     fn validation_is_due(&self) -> bool {
@@ -288,7 +261,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         }
     }
 
-    fn try_checkpoint(&self) -> Result<()> {
+    fn try_checkpoint(&mut self) -> Result<()> {
         let disk = self.setting.disk;
         // Rows up to here must not be lost to a crash that the checkpoint survives.
         if let Some(recorder) = &self.recorder {
@@ -299,12 +272,12 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         self.run.settle(disk, &self.state)
     }
 
-    fn save_as(&self, folder: &Path) -> Result<()> {
+    fn save_as(&mut self, folder: &Path) -> Result<()> {
+        let layout = self.engine.layout().clone();
         let snapshot = Snapshot {
             config: self.run.config(),
-            layout: self.engine.network().layout(),
-            parameters: self.engine.parameters(),
-            moments: self.engine.moments(),
+            layout: &layout,
+            arenas: self.engine.arenas()?,
             state: &self.state,
         };
         checkpoint::save(self.setting.disk, folder, &snapshot)
@@ -331,7 +304,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
         Ok(())
     }
 
-    fn try_keep(&self, folder: &Path, step: u64, why: &str) -> Result<()> {
+    fn try_keep(&mut self, folder: &Path, step: u64, why: &str) -> Result<()> {
         if !self.setting.leads() {
             return Ok(());
         }
@@ -351,22 +324,19 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     }
 
     /// Single-number parameters, and the mean size of each layer's drift rates.
-    fn named_numbers(&self) -> BTreeMap<String, f64> {
-        let arena = self.engine.parameters();
+    fn named_numbers(&mut self) -> Result<BTreeMap<String, f64>> {
+        let tensors = self.engine.layout().tensors().to_vec();
+        let arena = self.engine.parameters()?;
         let mean = |tensor: &Tensor| {
             let values = tensor.slot.of(arena);
             values.iter().map(|x| f64::from(x.abs())).sum::<f64>() / values.len() as f64
         };
-        let tensors = self.engine.network().layout().tensors().iter();
-        tensors
-            .filter_map(|tensor| match tensor.kind {
-                kuramoto_model::ParameterKind::Scalar => {
-                    Some((tensor.name.clone(), f64::from(tensor.slot.of(arena)[0])))
-                }
-                kuramoto_model::ParameterKind::Rate => Some((format!("{}.mean", tensor.name), mean(tensor))),
-                _ => None,
-            })
-            .collect()
+        let number = |tensor: &Tensor| match tensor.kind {
+            ParameterKind::Scalar => Some((tensor.name.clone(), f64::from(tensor.slot.of(arena)[0]))),
+            ParameterKind::Rate => Some((format!("{}.mean", tensor.name), mean(tensor))),
+            _ => None,
+        };
+        Ok(tensors.iter().filter_map(number).collect())
     }
 
     /// Saves what is not saved yet and sums up.
@@ -388,13 +358,13 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
                 self.load_best()?;
             }
             let windows = windows::all(self.corpus.split(Split::Test), config.batch.context);
-            test = Some(bits_per_byte(&mut self.engine, self.corpus, &windows)?);
+            test = Some(bits_per_byte(&mut *self.engine, self.group.size(), self.corpus, &windows)?);
         }
         let summary = Summary {
             run: self.run.folder().to_path_buf(),
             model: config.model.kind().name().into(),
             corpus: self.corpus.identity().name.clone(),
-            parameters: self.engine.parameters().len(),
+            parameters: self.engine.layout().count(),
             steps: self.state.step,
             tokens: self.state.tokens,
             seconds: self.state.seconds,
@@ -406,9 +376,7 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
             floor_bits_per_byte: self.floor,
             test_bits_per_byte: test,
             bad_steps: self.state.bad_steps,
-            exchange_share: (self.setting.group.size() > 1 && self.worked.0 > 0.0)
-                .then(|| self.worked.1 / self.worked.0),
-            overlapped: self.overlap.decided.filter(|_| self.setting.group.size() > 1),
+            exchange_share: (self.group.size() > 1 && self.worked.0 > 0.0).then(|| self.worked.1 / self.worked.0),
         };
         if self.setting.leads() {
             self.run.save_summary(self.setting.disk, &summary)?;
@@ -417,16 +385,15 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     }
 
     fn load_best(&mut self) -> Result<()> {
-        if self.setting.leads() {
-            let loaded = self.run.load(Which::Best, self.engine.network().layout())?;
-            let step = loaded.state.step;
-            if self.state.best.is_none_or(|best| best.step != step) {
-                self.observer.warning(&format!("the best checkpoint could not be saved; testing step {step}"));
-            }
-            self.engine.parameters_mut().copy_from_slice(&loaded.parameters);
+        if !self.setting.leads() {
+            return Ok(self.engine.load(None)?);
         }
-        self.setting.group.broadcast(bytemuck::cast_slice_mut(self.engine.parameters_mut()));
-        Ok(())
+        let loaded = self.run.load(Which::Best, self.engine.layout())?;
+        let step = loaded.state.step;
+        if self.state.best.is_none_or(|best| best.step != step) {
+            self.observer.warning(&format!("the best checkpoint could not be saved; testing step {step}"));
+        }
+        Ok(self.engine.load(Some(Arenas { parameters: &loaded.parameters, moments: None }))?)
     }
 }
 
@@ -440,7 +407,7 @@ fn update(config: &Config, learning_rate: f64, step: u64) -> Update {
         weight_decay: optimizer.weight_decay,
         decays: match optimizer.decay {
             Decay::All => |_| true,
-            Decay::Weights => |kind| kind == kuramoto_model::ParameterKind::Weight,
+            Decay::Weights => |kind| kind == ParameterKind::Weight,
         },
         clip: (optimizer.clip > 0.0).then_some(optimizer.clip),
         step,
