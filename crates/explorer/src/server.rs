@@ -3,8 +3,9 @@
 use crate::catalogue::Catalogue;
 use crate::error::{Answer, Refusal};
 use crate::guard::{Guard, guard};
+use crate::inspect::{self, Models, PullQuestion, Question, WriteQuestion};
 use crate::live::live;
-use crate::look::{self, Models, PullQuestion, Question, WriteQuestion};
+use crate::message::Message;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::{StatusCode, header};
@@ -29,7 +30,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub struct Options {
     /// Folder of runs.
     pub folder: PathBuf,
-    /// Address; the local one unless told.
+    /// Address to listen on.
     pub address: IpAddr,
     /// 0 for any that is free.
     pub port: u16,
@@ -100,7 +101,7 @@ fn token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn router(shared: Arc<Shared>, door: Guard) -> Router {
+fn router(shared: Arc<Shared>, access: Guard) -> Router {
     let pages = crate::assets::ALL.iter().fold(Router::new(), |router, asset| {
         router.route(asset.path, get(|| async { ([(header::CONTENT_TYPE, asset.kind)], asset.bytes) }))
     });
@@ -109,7 +110,7 @@ fn router(shared: Arc<Shared>, door: Guard) -> Router {
         .route("/api/rows", get(rows))
         .route("/api/sample", get(sample))
         .route("/api/live", post(watch))
-        .route("/api/look", post(look_at))
+        .route("/api/inspect", post(inspect))
         .route("/api/pulls", post(pulls))
         .route("/api/generate", post(generate));
     pages
@@ -120,10 +121,10 @@ fn router(shared: Arc<Shared>, door: Guard) -> Router {
             Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this request failed; others are not affected")
                 .into_response()
         }))
-        .layer(middleware::from_fn_with_state(Arc::new(door), guard))
+        .layer(middleware::from_fn_with_state(Arc::new(access), guard))
 }
 
-/// JSON of a body, with our own words where it is not what it should be.
+/// JSON of a body. Errors of the request have the same form as all others, which axum's own extractor does not give.
 fn parse<T: DeserializeOwned>(body: &Bytes) -> Answer<T> {
     serde_json::from_slice(body)
         .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("the request is not understood: {error}")))
@@ -152,7 +153,7 @@ async fn rows(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> 
 }
 
 async fn sample(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> Answer<Response> {
-    let text = Shared::ask(shared, move |shared| look::sample(&shared.open(&named.run)?)).await?;
+    let text = Shared::ask(shared, move |shared| inspect::sample(&shared.open(&named.run)?)).await?;
     Ok(Json(text).into_response())
 }
 
@@ -204,20 +205,20 @@ async fn blocking<T: Send + 'static>(
     })
 }
 
-async fn look_at(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
+async fn inspect(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: Question = parse(&body)?;
-    let answer = move |shared: &Shared| look::look(&shared.models, &shared.open(&asked.run)?, &asked);
+    let answer = move |shared: &Shared| inspect::inspect(&shared.models, &shared.open(&asked.run)?, &asked);
     let bytes = Shared::ask(shared, answer).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 async fn pulls(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: PullQuestion = parse(&body)?;
-    let answer = move |shared: &Shared| look::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
+    let answer = move |shared: &Shared| inspect::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
     Ok(Json(Shared::ask(shared, answer).await?).into_response())
 }
 
-/// Each byte is a message of its own: the byte, the number of phases, the phases.
+/// Each byte is a frame of its own; see [`crate::message`].
 async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: WriteQuestion = parse(&body)?;
     let (run, asked) = Shared::ask(shared.clone(), move |shared| {
@@ -230,12 +231,9 @@ async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Resp
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, io::Error>>(16);
     let handle = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
-        let mut write = |byte: u8, phases: Vec<f32>| {
-            let mut bytes = u32::from(byte).to_le_bytes().to_vec();
-            bytes.extend((phases.len() as u32).to_le_bytes());
-            bytes.extend(phases.iter().flat_map(|x| x.to_le_bytes()));
-            // A page that does not read on gives its turn to others.
-            handle.block_on(sender.send_timeout(Ok(bytes), PATIENCE)).is_ok()
+        let mut write = |message: Message| {
+            // A page that stops reading gives its turn to others.
+            handle.block_on(sender.send_timeout(Ok(message.frame()), PATIENCE)).is_ok()
         };
         if asked.write_on(&shared.models, &run, &mut write).is_err() {
             handle.block_on(sender.send_timeout(Err(io::Error::other("generation failed")), PATIENCE)).ok();

@@ -1,7 +1,7 @@
 //! Running a model on a text for the page: phases, couplings, order, probabilities, with and without interventions.
 
-use crate::binary::Message;
 use crate::error::{Answer, Refusal};
+use crate::message::Message;
 use kuramoto_phase::coalition::coalitions;
 use kuramoto_phase::intervention::{Change, Intervening, Intervention};
 use kuramoto_phase::order::{Attended, global_order};
@@ -15,23 +15,22 @@ use serde_json::{Value, json};
 use std::f64::consts::LN_2;
 use std::sync::{Mutex, PoisonError};
 
-/// What is asked of a model.
+/// A text for a model, and how to change the model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
-    /// Which run.
+pub(crate) struct Question {
     pub run: String,
-    /// The text; at most the context.
-    pub text: String,
+    /// At most as long as the context.
+    text: String,
     /// best, last or step-N.
     #[serde(default = "best")]
-    pub checkpoint: String,
-    /// Changes of the pass.
+    checkpoint: String,
+    /// Of the forward pass.
     #[serde(default)]
-    pub interventions: Vec<Intervention>,
-    /// Changes of parameters.
+    interventions: Vec<Intervention>,
+    /// Of parameters.
     #[serde(default)]
-    pub changes: Vec<Change>,
+    changes: Vec<Change>,
 }
 
 fn best() -> String {
@@ -47,7 +46,6 @@ const LIKELY: usize = 8;
 /// Models that are kept loaded.
 const KEPT: usize = 3;
 
-/// A model that was loaded.
 struct Loaded {
     /// Of the checkpoint's manifest: another run in the same folder is another model.
     identity: String,
@@ -57,7 +55,7 @@ struct Loaded {
 
 /// Models that were loaded, to be used again; a model in use is not in it.
 #[derive(Default)]
-pub struct Models {
+pub(crate) struct Models {
     idle: Mutex<Vec<Loaded>>,
 }
 
@@ -141,7 +139,7 @@ impl Question {
 }
 
 /// Everything the page shows of a text, as a message.
-pub(crate) fn look(models: &Models, run: &Run, question: &Question) -> Answer<Vec<u8>> {
+pub(crate) fn inspect(models: &Models, run: &Run, question: &Question) -> Answer<Vec<u8>> {
     let tokens = question.tokens(run)?;
     models.with(run, &question.checkpoint, |probe, step| {
         question.check(probe)?;
@@ -152,8 +150,8 @@ pub(crate) fn look(models: &Models, run: &Run, question: &Question) -> Answer<Ve
         let radii = radii(probe);
         let config = probe.network().config();
         let omega = |layer: usize| probe.parameter(&format!("layers.{layer}.omega")).unwrap_or_default();
-        message.array("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega).copied());
-        let meta = json!({
+        message.floats("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega).copied());
+        message.meta(json!({
             "step": step,
             "n": trace.n,
             "k": trace.k,
@@ -162,37 +160,37 @@ pub(crate) fn look(models: &Models, run: &Run, question: &Question) -> Answer<Ve
             "tau": probe.parameter("tau").map(|tau| tau[0]),
             "radii": radii,
             "touched": question.is_touched(),
-        });
+        }));
         if question.is_touched() {
             let logits = question.run(probe, &tokens, &mut trace)?;
             add(&mut message, "touched.", &trace, &logits, &tokens, run);
         }
-        Ok(message.encode(meta))
+        Ok(message.encode())
     })
 }
 
 fn add(message: &mut Message, prefix: &str, trace: &Trace<f32>, logits: &[f32], tokens: &[u8], run: &Run) {
     let (n, k, layers) = (trace.n, trace.k, trace.layers());
     let name = |name: &str| format!("{prefix}{name}");
-    message.array(&name("phase"), &[layers + 1, n, k], trace.states.iter().flatten().copied());
-    message.array(&name("coupling"), &[layers, trace.heads, n, n], trace.attention.iter().flatten().copied());
+    message.floats(&name("phase"), &[layers + 1, n, k], trace.states.iter().flatten().copied());
+    message.floats(&name("coupling"), &[layers, trace.heads, n, n], trace.attention.iter().flatten().copied());
     let attended: Vec<Attended<f32>> = (0..layers).map(|layer| Attended::of(trace, layer)).collect();
     let each = |of: fn(&Attended<f32>, usize) -> f64| {
         attended.iter().flat_map(move |layer| (0..n).map(move |t| of(layer, t) as f32)).collect::<Vec<f32>>()
     };
-    message.array(&name("local"), &[layers, n], each(Attended::local_order));
-    message.array(&name("alignment"), &[layers, n], each(Attended::alignment));
-    message.array(&name("global"), &[layers + 1], trace.states.iter().map(|state| global_order(state, k) as f32));
+    message.floats(&name("local"), &[layers, n], each(Attended::local_order));
+    message.floats(&name("alignment"), &[layers, n], each(Attended::alignment));
+    message.floats(&name("global"), &[layers + 1], trace.states.iter().map(|state| global_order(state, k) as f32));
     let chances: Vec<Vec<f64>> = logits.chunks_exact(logits.len() / n).map(softmax).collect();
     let bits = |t: usize| match tokens.get(t + 1) {
         Some(&next) => (-chances[t][usize::from(next)].ln() / LN_2) as f32,
         None => f32::NAN,
     };
-    message.array(&name("bits"), &[n], (0..n).map(bits));
+    message.floats(&name("bits"), &[n], (0..n).map(bits));
     let vocabulary = &run.corpus().vocabulary;
     let likely: Vec<(f32, f32)> = chances.iter().flat_map(|chances| likeliest(chances, vocabulary)).collect();
-    message.array(&name("likely"), &[n, LIKELY], likely.iter().map(|pair| pair.0));
-    message.array(&name("chance"), &[n, LIKELY], likely.iter().map(|pair| pair.1));
+    message.floats(&name("likely"), &[n, LIKELY], likely.iter().map(|pair| pair.0));
+    message.floats(&name("chance"), &[n, LIKELY], likely.iter().map(|pair| pair.1));
 }
 
 fn softmax(logits: &[f32]) -> Vec<f64> {
@@ -275,7 +273,7 @@ pub(crate) struct WriteQuestion {
     pub sampling: Sampling,
 }
 
-/// Bytes that are written at most for one question.
+/// Bytes that one request may generate.
 const MOST_BYTES: usize = 2000;
 
 impl WriteQuestion {
@@ -289,8 +287,8 @@ impl WriteQuestion {
         models.with(run, &self.question.checkpoint, |probe, _| self.question.check(probe))
     }
 
-    /// Writes on from a text, handing each byte with its phases (L + 1 x k) to `write`, until `write` says false.
-    pub fn write_on(&self, models: &Models, run: &Run, write: &mut dyn FnMut(u8, Vec<f32>) -> bool) -> Answer<()> {
+    /// Continues a text. `write` gets each byte as a message, `byte` (1) and `phase` (L + 1 x k), until it returns false.
+    pub fn write_on(&self, models: &Models, run: &Run, write: &mut dyn FnMut(Message) -> bool) -> Answer<()> {
         let mut question = self.question.clone();
         let mut history = question.tokens(run)?;
         let mut drawer = Drawer::new(&self.sampling)?;
@@ -305,10 +303,13 @@ impl WriteQuestion {
                 }
                 let logits = question.run(probe, &history, &mut trace)?;
                 let (n, k) = (trace.n, trace.k);
-                let phases: Vec<f32> = trace.states.iter().flat_map(|state| state[(n - 1) * k..].to_vec()).collect();
                 let token = drawer.draw(&logits[(n - 1) * logits.len() / n..]);
                 history.push(token);
-                if !write(run.corpus().vocabulary[usize::from(token)], phases) {
+                let mut message = Message::default();
+                let phases = trace.states.iter().flat_map(|state| &state[(n - 1) * k..]);
+                message.bytes("byte", &[1], &[run.corpus().vocabulary[usize::from(token)]]);
+                message.floats("phase", &[trace.states.len(), k], phases.copied());
+                if !write(message) {
                     break;
                 }
             }
