@@ -23,7 +23,10 @@ async function request(path, body, signal) {
 
 export const json = async (path, body, signal) => (await request(path, body, signal)).json();
 
-export const arrays = async (path, body, signal) => decode(await (await request(path, body, signal)).arrayBuffer());
+export async function arrays(path, body, signal) {
+  const answer = await request(path, body, signal);
+  return decode(await answer.arrayBuffer());
+}
 
 // Server-sent events over fetch, because EventSource cannot send the token.
 export async function live(watched, onEvent, signal) {

@@ -1,11 +1,13 @@
-// Reading safetensors, the format of the arrays that the server sends: https://github.com/huggingface/safetensors
+// Reading safetensors, the format of the arrays that the server sends.
+// See message.rs, and https://github.com/huggingface/safetensors for the format itself.
 
 const kinds = { F32: Float32Array, U8: Uint8Array };
 
 // Typed arrays by name, as views of the buffer, and what the server put into the metadata.
 export function decode(buffer) {
   const start = 8 + Number(new DataView(buffer).getBigUint64(0, true));
-  const { __metadata__: metadata, ...tensors } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, start - 8)));
+  const header = new TextDecoder().decode(new Uint8Array(buffer, 8, start - 8));
+  const { __metadata__: metadata, ...tensors } = JSON.parse(header);
   const result = JSON.parse(metadata?.meta ?? "{}");
   for (const [name, { dtype, data_offsets: [from, to] }] of Object.entries(tensors)) {
     const kind = kinds[dtype];

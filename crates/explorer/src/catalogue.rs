@@ -1,7 +1,8 @@
 //! The runs under a folder, and their rows.
 //!
-//! A run is known by its path below the folder, and only paths that the folder itself lists are ever opened: what a
-//! request names is looked up in that list, never joined to a path. A run that holds a link out of the folder is not one of them.
+//! A run is known by its path below the folder, and only paths that the folder itself lists are ever opened:
+//! what a request names is looked up in that list, never joined to a path. A run that holds a link out of the
+//! folder is not in the list.
 
 use kuramoto_train::listing::{Listed, under};
 use kuramoto_train::{Row, Run, checkpoint, metrics};
@@ -112,8 +113,8 @@ impl Catalogue {
     }
 }
 
-/// True if every link below `path` leads to a file in `folder`, which is canonical. A link to a folder is refused
-/// wherever it leads, because what it holds was not checked.
+/// True if every link below `path` leads to a file in `folder`, which is canonical. A link to a folder is
+/// refused wherever it leads, because what it holds was not checked.
 fn stays(path: &Path, folder: &Path) -> bool {
     let stays_at = |entry: fs::DirEntry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => stays(&entry.path(), folder),
@@ -129,7 +130,8 @@ fn stays(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// Whole rows after the first `read` bytes; a file that became shorter was rewound, and is read from the start.
+/// Whole rows after the first `read` bytes; a file that became shorter was rewound, and is read from the
+/// start.
 fn rows(path: &Path, read: u64) -> std::io::Result<Rows> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();

@@ -1,4 +1,5 @@
-//! Running a model on a text for the page: phases, couplings, order, probabilities, with and without interventions.
+//! Running a model on a text for the page: phases, couplings, order and probabilities, with and without
+//! interventions.
 
 use crate::error::{Answer, Refusal};
 use crate::message::Message;
@@ -287,7 +288,8 @@ impl WriteQuestion {
         models.with(run, &self.question.checkpoint, |probe, _| self.question.check(probe))
     }
 
-    /// Continues a text. `write` gets each byte as a message, `byte` (1) and `phase` (L + 1 x k), until it returns false.
+    /// Continues a text. `write` gets a message for each byte, with `byte` (1) and `phase` (L + 1 x k), until
+    /// it returns false.
     pub fn write_on(&self, models: &Models, run: &Run, write: &mut dyn FnMut(Message) -> bool) -> Answer<()> {
         let mut question = self.question.clone();
         let mut history = question.tokens(run)?;

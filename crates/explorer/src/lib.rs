@@ -1,8 +1,9 @@
-//! A local web page to watch training and to inspect models: one process, one port, nothing fetched from elsewhere.
+//! A local web page to watch training and to inspect models: one process, one port, nothing fetched from
+//! elsewhere.
 //!
-//! `server` has the routes and their limits, and `guard` admits only requests that know the link; `catalogue` lists the
-//! runs under a folder and reads their rows, which `live` streams; `inspect` runs a model on a text, with and without
-//! interventions; `message` is the format of the arrays it sends.
+//! `server` has the routes and their limits, and `guard` admits only requests that have the link's token;
+//! `catalogue` lists the runs under a folder and reads their rows, which `live` streams; `inspect` runs a
+//! model on a text, with and without interventions; `message` is the format of the arrays it sends.
 
 mod assets;
 mod catalogue;

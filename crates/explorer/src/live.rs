@@ -1,4 +1,4 @@
-//! Rows as they come: server-sent events about the runs a page watches.
+//! New rows of the runs that a page watches, as server-sent events.
 
 use crate::catalogue::Catalogue;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -23,8 +23,8 @@ struct Watch {
     first: bool,
 }
 
-/// Sends the list of runs whenever it changes, and new rows of the runs in `watched` (with the bytes that the page has
-/// already).
+/// Sends the list of runs whenever it changes, and new rows of the runs in `watched` (with the bytes that the
+/// page has already).
 pub(crate) fn live(
     catalogue: Arc<Catalogue>,
     reads: Arc<Semaphore>,
@@ -38,7 +38,7 @@ pub(crate) fn live(
             }
             watch.first = false;
             let turn = watch.reads.clone().acquire_owned().await.ok()?;
-            // Files are read where waiting for a disk holds up nobody.
+            // Reading files blocks, so it has a thread of its own.
             let (next, event) = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
                 let event = watch.poll();

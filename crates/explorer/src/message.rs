@@ -1,9 +1,10 @@
 //! Arrays sent to the page, as [safetensors](https://github.com/huggingface/safetensors).
 //!
 //! A message is one safetensors file: the `u64` length of a JSON header, the header, then the arrays as raw
-//! little-endian numbers. What is not an array travels as JSON text under the key [`META`] of `__metadata__`.
+//! little-endian numbers. What is not an array travels as JSON text under the key `meta` of `__metadata__`.
 //!
-//! A stream is a sequence of frames, each the `u32` little-endian length of a message followed by the message.
+//! A stream is a sequence of frames, each the `u32` little-endian length of a message followed by the
+//! message.
 
 use safetensors::{Dtype, View};
 use serde_json::Value;
@@ -65,7 +66,7 @@ impl Message {
 
     pub fn encode(self) -> Vec<u8> {
         let metadata = self.meta.map(|meta| HashMap::from([(META.to_string(), meta.to_string())]));
-        safetensors::serialize(self.arrays, metadata).expect("array names are unique and their sizes were checked")
+        safetensors::serialize(self.arrays, metadata).expect("names are unique and sizes were checked")
     }
 
     /// The message as a part of a stream.

@@ -1,4 +1,4 @@
-//! The server: what it answers to, and within which bounds.
+//! The server: its routes and their limits.
 
 use crate::catalogue::Catalogue;
 use crate::error::{Answer, Refusal};
@@ -40,15 +40,15 @@ pub struct Options {
 
 /// Bytes of a request's body.
 const BODY: usize = 256 << 10;
-/// How long a question waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a request waits for its turn.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 struct Shared {
     catalogue: Arc<Catalogue>,
     models: Models,
-    /// For whoever runs a model.
+    /// For requests that run a model.
     turns: Arc<Semaphore>,
-    /// For whoever only reads files: a long generation must not hold up the curves.
+    /// For requests that only read files: a long generation must not hold up the curves.
     reads: Arc<Semaphore>,
 }
 
@@ -65,7 +65,7 @@ impl Server {
         let listener = TcpListener::bind((options.address, options.port)).await?;
         let address = listener.local_addr()?;
         let token = token()?;
-        // Behind the #, so that it is never sent, logged or passed on.
+        // In the fragment, which browsers never send, so that it is in no log and no Referer.
         let link = format!("http://{}/#token={token}", shown(address));
         let at_a_time = || Arc::new(Semaphore::new(options.at_a_time.max(1)));
         let shared = Arc::new(Shared {
@@ -77,7 +77,7 @@ impl Server {
         Ok(Server { listener, router: router(shared, Guard::new(address, token)), link })
     }
 
-    /// What to open.
+    /// The address to open, with the token.
     pub fn link(&self) -> &str {
         &self.link
     }
@@ -124,7 +124,7 @@ fn router(shared: Arc<Shared>, access: Guard) -> Router {
         .layer(middleware::from_fn_with_state(Arc::new(access), guard))
 }
 
-/// JSON of a body. Errors of the request have the same form as all others, which axum's own extractor does not give.
+/// JSON of a body. Unlike axum's own extractor, it reports errors in the form that all other responses have.
 fn parse<T: DeserializeOwned>(body: &Bytes) -> Answer<T> {
     serde_json::from_slice(body)
         .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("the request is not understood: {error}")))
@@ -173,7 +173,7 @@ impl Shared {
         self.catalogue.open(id).ok_or_else(|| Refusal::unknown("run of that name"))?.map_err(Refusal::from)
     }
 
-    /// Answers a question that runs a model, when it is its turn.
+    /// Answers a request that runs a model, when it is its turn.
     async fn ask<T: Send + 'static>(
         shared: Arc<Shared>,
         answer: impl FnOnce(&Shared) -> Answer<T> + Send + 'static,
@@ -185,12 +185,12 @@ impl Shared {
 
 async fn turn(turns: &Arc<Semaphore>) -> Answer<OwnedSemaphorePermit> {
     let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many questions at a time: try again");
-    let turn = tokio::time::timeout(PATIENCE, turns.clone().acquire_owned()).await;
+    let turn = tokio::time::timeout(TIMEOUT, turns.clone().acquire_owned()).await;
     turn.map_err(|_| busy())?.map_err(|_| busy())
 }
 
-/// Work that computes or reads files, on a thread of its own. Its turn ends when the work does, even if nobody waits for
-/// the answer any more.
+/// Runs work that computes or reads files on a thread of its own. Its turn ends when the work does, even if
+/// the client has disconnected.
 async fn blocking<T: Send + 'static>(
     turn: OwnedSemaphorePermit,
     work: impl FnOnce() -> Answer<T> + Send + 'static,
@@ -233,10 +233,10 @@ async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Resp
     tokio::task::spawn_blocking(move || {
         let mut write = |message: Message| {
             // A page that stops reading gives its turn to others.
-            handle.block_on(sender.send_timeout(Ok(message.frame()), PATIENCE)).is_ok()
+            handle.block_on(sender.send_timeout(Ok(message.frame()), TIMEOUT)).is_ok()
         };
         if asked.write_on(&shared.models, &run, &mut write).is_err() {
-            handle.block_on(sender.send_timeout(Err(io::Error::other("generation failed")), PATIENCE)).ok();
+            handle.block_on(sender.send_timeout(Err(io::Error::other("generation failed")), TIMEOUT)).ok();
         }
         drop(turn);
     });
