@@ -29,4 +29,4 @@ for (const [i, name] of views.entries()) {
 }
 
 inside.start(say);
-runs.start(inside.hear, say);
+runs.start(inside.showRuns, say);

@@ -2,7 +2,7 @@
 //
 // A chart is made once and then brought up to date, so that focus and reading stay where they are while a run trains.
 
-import { element, save, space, svg, tell } from "./dom.js";
+import { element, save, space, svg, setText } from "./dom.js";
 
 const height = 260;
 const edge = { left: 52, right: 12, top: 10, bottom: 34 };
@@ -153,13 +153,13 @@ class Chart {
     const seen = at !== undefined && this.scale(at) >= x0 && this.scale(at) <= x1;
     this.cursor.setAttribute("visibility", seen ? "visible" : "hidden");
     if (!seen) {
-      tell(this.values, "Point at the chart for values, or walk along it with the arrow keys.");
+      setText(this.values, "Point at the chart for values, or walk along it with the arrow keys.");
       return;
     }
     for (const end of ["x1", "x2"]) this.cursor.setAttribute(end, this.px(at));
     const here = this.lines.map((line) => [line, this.nearest(line.points, at)]);
     const value = ([line, [a, b]]) => `${line.name} ${b.toPrecision(4)}${a === at || line.level ? "" : ` (at ${short(a)})`}`;
-    tell(this.values, `${this.what.x} ${short(at)}: ${here.map(value).join(" · ")}`);
+    setText(this.values, `${this.what.x} ${short(at)}: ${here.map(value).join(" · ")}`);
   }
 }
 

@@ -4,7 +4,7 @@
 export const series = ["s0", "s1", "s2", "s3", "s4", "s5", "s6"];
 
 const mix = (a, b, x) => a.map((part, i) => Math.round(part + (b[i] - part) * x));
-// Looked up and not computed: a picture has tens of thousands of cells.
+// A table, not computed each time: a picture has tens of thousands of cells.
 const steps = 256;
 const between = (stops) => Array.from({ length: steps }, (_, i) => {
   const at = (i / (steps - 1)) * (stops.length - 1);
@@ -12,7 +12,7 @@ const between = (stops) => Array.from({ length: steps }, (_, i) => {
   return mix(stops[first], stops[first + 1], at - first);
 });
 
-// Angles: light at 0, blue at a quarter turn, dark at half, rust at three quarters; lightness alone tells opposites apart.
+// Angles: light at 0, blue at a quarter turn, dark at half, rust at three quarters; opposite angles differ in lightness too.
 const wheel = between([[232, 224, 232], [74, 120, 186], [43, 20, 54], [176, 84, 58], [232, 224, 232]]);
 export function ofAngle(angle) {
   const turn = angle / (2 * Math.PI);

@@ -20,7 +20,7 @@ export function element(name, attributes = {}, ...children) {
 }
 
 // Only what is new is written: what stays keeps its selection, and is not read out again.
-export function tell(node, text) {
+export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 

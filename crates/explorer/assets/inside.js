@@ -1,4 +1,4 @@
-// Inside a run: a text runs through the real model on the server, and every panel shows a part of what it left.
+// Inside a run: a text runs through the real model on the server, and every panel shows a part of the result.
 
 import { arrays } from "./api.js";
 import * as carpet from "./carpet.js";
@@ -33,8 +33,8 @@ const layers = element("input", { type: "range", id: "layer", min: 0, max: 0, va
 const layer = element("output", { for: "layer" });
 const play = element("button", { id: "play", "aria-pressed": "false", onclick: () => animate() }, "Play the layers");
 
-export function start(tell) {
-  say = tell;
+export function start(notice) {
+  say = notice;
   controls.append(
     element("label", {}, "Run ", choice),
     element("label", {}, "Checkpoint ", times, time),
@@ -44,7 +44,7 @@ export function start(tell) {
 }
 
 // Only Kuramoto models have phases.
-export function hear(found) {
+export function showRuns(found) {
   runs = found.filter((run) => run.model === "kuramoto" && run.checkpoints.length);
   const names = runs.map((run) => run.id);
   if (names.join("\n") !== [...choice.options].map((option) => option.value).join("\n")) {
@@ -92,20 +92,20 @@ async function ask() {
   try {
     while (changed) {
       changed = false;
-      await look();
+      await inspect();
     }
   } finally {
-    // Whatever a panel stumbles over, the next key is answered.
+    // Even if a panel fails, the next key is answered.
     asking = false;
   }
 }
 
-async function look() {
+async function inspect() {
   const question = asQuestion();
   let found = null;
   let trouble = "";
   try {
-    if (question.run && question.text) found = await arrays("api/look", question);
+    if (question.run && question.text) found = await arrays("api/inspect", question);
   } catch (error) {
     trouble = error.message;
   }

@@ -24,7 +24,7 @@ export function draw() {
     const signal = (stop = new AbortController()).signal;
     // A moment later, so that who types has the machine for the text itself.
     setTimeout(() => signal.aborted || json("api/pulls", question, signal)
-      .then((told) => { answer = told; show(); })
+      .then((pulls) => { answer = pulls; show(); })
       .catch((error) => { if (!signal.aborted) own.content.replaceChildren(element("p", { class: "empty" }, error.message)); }), 150);
   }
   show();
@@ -36,12 +36,12 @@ function show() {
   own.content.replaceChildren(...(answer.touched ? [...of(answer, "as it is", 5), ...of(answer.touched, "touched", 5)] : of(answer, "", 10)));
 }
 
-// What is known of one model.
-function of(told, title, most) {
+// The table and the coalition of one model.
+function of(model, title, most) {
   const { found, layer, token } = inside.state;
   const { bytes } = found;
   const name = (t) => { const c = String.fromCharCode(bytes[t]); return /[!-~]/.test(c) ? c : bytes[t] === 32 ? "␣" : `0x${bytes[t].toString(16)}`; };
-  const pulls = told.layers[coupled(found, layer)].filter((pull) => pull.by !== token).slice(0, most);
+  const pulls = model.layers[coupled(found, layer)].filter((pull) => pull.by !== token).slice(0, most);
   const longest = Math.max(...pulls.map((pull) => pull.size), 1e-9);
   const rows = pulls.map((pull) => {
     const bar = element("span", { class: pull.attraction < 0 ? "bar repels" : "bar" });
@@ -53,7 +53,7 @@ function of(told, title, most) {
   });
   const head = ["byte", "back", "coupling", "pull (radians)", "direction"].map((title) => element("th", { scope: "col" }, title));
   const table = element("table", {}, element("caption", { hidden: !title }, title), element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
-  const groups = told.coalition.map((group, at) => `${at < found.layers ? `entering ${at}` : "after the last"}: ` +
+  const groups = model.coalition.map((group, at) => `${at < found.layers ? `entering ${at}` : "after the last"}: ` +
     (group.tokens.length > 1 ? `${group.tokens.length} bytes, ${group.tokens.slice(0, 24).map(name).join("")}` : "alone"));
   return [
     rows.length ? element("div", { class: "wide" }, table) : element("p", { class: "empty" }, "The first byte has nobody to pull it."),

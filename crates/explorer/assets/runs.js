@@ -3,7 +3,7 @@
 import { live } from "./api.js";
 import { chart, dashed, dotted, smooth } from "./chart.js";
 import { series } from "./colour.js";
-import { element, panel, tell } from "./dom.js";
+import { element, panel, setText } from "./dom.js";
 
 const list = document.getElementById("run-list");
 const charts = document.getElementById("charts");
@@ -16,7 +16,7 @@ const known = new Map();
 const ticked = new Map();
 let runs = [];
 let stop;
-let told;
+let onRuns = () => {};
 let lost = false;
 
 const panels = [
@@ -30,10 +30,10 @@ const panels = [
 ].map(([id, title, says, y]) => ({ id, y, ...panel(title, says) }));
 charts.append(...panels.map((one) => one.node));
 
-export function start(onRuns, notice) {
+export function start(listener, notice) {
   smoothing.addEventListener("input", draw);
   logAxis.addEventListener("change", draw);
-  told = onRuns;
+  onRuns = listener;
   watch(notice);
 }
 
@@ -47,7 +47,7 @@ async function watch(notice) {
     try {
       await live(watched, (event) => {
         for (const [id, rows] of Object.entries(event.rows)) add(id, rows);
-        if (event.runs) hear(event.runs, notice);
+        if (event.runs) setRuns(event.runs, notice);
         draw();
         if (lost) notice("");
         lost = false;
@@ -72,7 +72,7 @@ function add(id, rows) {
   });
 }
 
-function hear(found, notice) {
+function setRuns(found, notice) {
   const first = runs.length === 0;
   runs = found;
   if (first && runs.length && !ticked.size) {
@@ -81,7 +81,7 @@ function hear(found, notice) {
     watch(notice);
   }
   table(notice);
-  told(runs);
+  onRuns(runs);
 }
 
 // The first colour that is free, so that few runs are never drawn alike.
@@ -123,9 +123,9 @@ function table(notice) {
     const { box, swatch, cells, row } = lines.get(run.id);
     box.checked = ticked.has(run.id);
     swatch.className = box.checked ? `swatch ${ticked.get(run.id)}` : "";
-    const told = [run.model, run.corpus, run.parameters.toLocaleString("en"), run.steps.toLocaleString("en"),
+    const texts = [run.model, run.corpus, run.parameters.toLocaleString("en"), run.steps.toLocaleString("en"),
       bits(run.validation_bits_per_byte), bits(run.floor_bits_per_byte), bits(run.test_bits_per_byte), run.status];
-    told.forEach((text, i) => tell(cells[i + 1], text));
+    texts.forEach((text, i) => setText(cells[i + 1], text));
     return row;
   });
   if (rows.length === body.children.length && rows.every((row, i) => row === body.children[i])) return;
@@ -139,7 +139,7 @@ function draw() {
   const each = (of) => runs.filter((run) => ticked.has(run.id)).flatMap((run) => of(run, known.get(run.id) ?? { steps: [], validations: [] }, ticked.get(run.id)));
   const curve = (key) => each((run, rows, colour) => [{ name: run.id, colour, points: smooth(rows.steps.map((s) => [s.step, s[key]]), amount) }]);
   const parameters = (pattern, dash, as = (x) => x) => {
-    // Colours go on from run to run, so that layers of one are told from those of the other.
+    // Colours go on from run to run, so that the layers of two runs can be distinguished.
     let place = 0;
     return each((run, rows, colour) => {
       const names = new Set(rows.validations.flatMap((row) => Object.keys(row.parameters ?? {})).filter((name) => pattern.test(name)));

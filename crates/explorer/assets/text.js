@@ -1,7 +1,7 @@
 // The text: what is typed, and under every byte how surprising the next one is.
 
 import { json } from "./api.js";
-import { element, panel, tell } from "./dom.js";
+import { element, panel, setText } from "./dom.js";
 
 const own = panel("Text", "Type or paste a text; at first there is one that the model wrote. Under each byte: the bits of the byte after it, -log2 p. Choose a byte by a click or with the arrow keys.", { full: true });
 const box = element("textarea", { id: "text", "aria-label": "Text for the model", spellcheck: "false", maxlength: 4096 });
@@ -58,7 +58,7 @@ export function draw() {
   empty.hidden = !!found;
   strip.hidden = key.hidden = sum.hidden = !found;
   if (!found) {
-    tell(empty, inside.state.run ? "Give a text that the model knows." : "No Kuramoto run with a checkpoint in this folder yet. Train one: kuramoto train");
+    setText(empty, inside.state.run ? "Give a text that the model knows." : "No Kuramoto run with a checkpoint in this folder yet. Train one: kuramoto train");
     return;
   }
   const { bytes, bits, ["touched.bits"]: touched } = found;
@@ -69,7 +69,7 @@ export function draw() {
   [...strip.children].forEach((node, t) => {
     const own = (touched ?? bits)[t];
     const last = Number.isNaN(own);
-    tell(node, sign(bytes[t]));
+    setText(node, sign(bytes[t]));
     node.className = last ? "" : touched ? "bits touched" : "bits";
     node.ariaPressed = t === token;
     node.tabIndex = t === token ? 0 : -1;

@@ -11,7 +11,7 @@ const flat = slider("touch-flat", 0, 1, 0, 0.05);
 const turn = slider("touch-turn", -3.14, 3.14, 0, 0.01);
 const held = element("input", { type: "text", id: "touch-held", placeholder: "0-9, 40", size: 10 });
 const shown = new Map([tau, flat, turn].map((input) => [input, element("output", { for: input.id })]));
-// Where the last change was made; it stays there when another byte or layer is looked at.
+// Where the last change was made; it stays there when another byte or layer is chosen.
 const place = element("p", { class: "count" });
 const reset = element("button", { id: "touch-reset" }, "Put everything back");
 
@@ -33,7 +33,7 @@ export function start(given) {
 // "0-9, 40" as numbers.
 function numbers(text) {
   return text.split(",").flatMap((part) => {
-    const [first, last = first] = part.split("-").map((word) => parseInt(word, 10));
+    const [first, last = first] = part.split("-").map((number) => parseInt(number, 10));
     return Number.isNaN(first) || Number.isNaN(last) ? [] : Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);
   });
 }

@@ -1,6 +1,6 @@
 // Generation, byte by byte, with the phases of each new byte.
 
-import { written } from "./api.js";
+import { generated } from "./api.js";
 import { later, ofAngle, paint } from "./colour.js";
 import { element, panel } from "./dom.js";
 import { phases } from "./key.js";
@@ -33,7 +33,7 @@ async function go() {
   canvas.hidden = key.hidden = false;
   const k = inside.state.found?.k ?? 1;
   try {
-    await written({ question: inside.asQuestion(), bytes: 120, sampling: { temperature: +warmth.value, top_p: 1, seed: +seed.value } }, (byte, phases) => {
+    await generated({ question: inside.asQuestion(), bytes: 120, sampling: { temperature: +warmth.value, top_p: 1, seed: +seed.value } }, (byte, phases) => {
       out.textContent += decoder.decode(Uint8Array.of(byte), { stream: true });
       columns.push(phases.slice(phases.length - k));
       paint(canvas, k, Math.max(columns.length, 60), (j, t) => (columns[t] ? ofAngle(columns[t][j]) : later));

@@ -31,6 +31,7 @@ assets! {
     "/order.js" "order.js" "text/javascript; charset=utf-8",
     "/pulls.js" "pulls.js" "text/javascript; charset=utf-8",
     "/runs.js" "runs.js" "text/javascript; charset=utf-8",
+    "/safetensors.js" "safetensors.js" "text/javascript; charset=utf-8",
     "/text.js" "text.js" "text/javascript; charset=utf-8",
     "/touch.js" "touch.js" "text/javascript; charset=utf-8",
     "/write.js" "write.js" "text/javascript; charset=utf-8",

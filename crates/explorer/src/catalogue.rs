@@ -1,7 +1,8 @@
 //! The runs under a folder, and their rows.
 //!
-//! A run is known by its path below the folder, and only paths that the folder itself lists are ever opened: what a
-//! request names is looked up, never joined. A run that holds a link out of the folder is not one of them.
+//! A run is known by its path below the folder, and only paths that the folder itself lists are ever opened:
+//! what a request names is looked up in that list, never joined to a path. A run that holds a link out of the
+//! folder is not in the list.
 
 use kuramoto_train::listing::{Listed, under};
 use kuramoto_train::{Row, Run, checkpoint, metrics};
@@ -11,21 +12,19 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// How deep runs are looked for: a plan keeps its own two folders down.
+/// How deep runs are searched for: those of a plan are two folders down.
 const DEPTH: usize = 4;
 
-/// A folder of runs.
 #[derive(Clone, Debug)]
-pub struct Catalogue {
+pub(crate) struct Catalogue {
     folder: PathBuf,
 }
 
 /// A run in the list.
 #[derive(Debug, Serialize)]
-pub struct Entry {
-    /// What requests call it: its path below the folder.
+pub(crate) struct Entry {
+    /// Its name in requests: the path below the folder.
     pub id: String,
-    /// What its files tell.
     #[serde(flatten)]
     pub listed: Listed,
     /// Steps of its checkpoints, in order.
@@ -34,7 +33,7 @@ pub struct Entry {
 
 /// Rows of a run, thinned for drawing.
 #[derive(Debug, Default, Serialize)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// Bytes of the file that were read; ask from here next time.
     pub read: u64,
     /// Every row, or means over a few where there are many.
@@ -45,7 +44,7 @@ pub struct Rows {
 
 /// A step, or the mean of a few.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Step {
+pub(crate) struct Step {
     /// The last of them.
     pub step: u64,
     /// Bits per byte of the batches.
@@ -66,7 +65,6 @@ const POINTS: usize = 2000;
 const MOST: u64 = 64 << 20;
 
 impl Catalogue {
-    /// Of the runs under a folder.
     pub fn new(folder: &Path) -> Catalogue {
         Catalogue { folder: folder.to_path_buf() }
     }
@@ -95,7 +93,6 @@ impl Catalogue {
         self.paths().into_iter().filter(|(_, path)| self.holds(path)).filter_map(entry).collect()
     }
 
-    /// The folder of a run.
     pub fn find(&self, id: &str) -> Option<PathBuf> {
         self.paths().remove(id).filter(|path| self.holds(path))
     }
@@ -105,7 +102,6 @@ impl Catalogue {
         fs::canonicalize(&self.folder).is_ok_and(|folder| stays(run, &folder))
     }
 
-    /// Opens a run.
     pub fn open(&self, id: &str) -> Option<kuramoto_train::Result<Run>> {
         self.find(id).map(|path| Run::open(&path))
     }
@@ -117,8 +113,8 @@ impl Catalogue {
     }
 }
 
-/// True if every link below `path` leads to a file in `folder`, which is canonical. A link to a folder is refused
-/// wherever it leads, because what it holds was not looked at.
+/// True if every link below `path` leads to a file in `folder`, which is canonical. A link to a folder is
+/// refused wherever it leads, because what it holds was not checked.
 fn stays(path: &Path, folder: &Path) -> bool {
     let stays_at = |entry: fs::DirEntry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => stays(&entry.path(), folder),
@@ -134,7 +130,8 @@ fn stays(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// Whole rows after the first `read` bytes; a file that became shorter was rewound, and is read from the start.
+/// Whole rows after the first `read` bytes; a file that became shorter was rewound, and is read from the
+/// start.
 fn rows(path: &Path, read: u64) -> std::io::Result<Rows> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();

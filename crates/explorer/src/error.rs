@@ -1,4 +1,4 @@
-//! What a request can get instead of an answer: a status and one sentence.
+//! Error responses: a status and one sentence.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};

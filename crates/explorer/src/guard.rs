@@ -1,11 +1,12 @@
-//! Who is let in: requests to this very server, from this very page, with the link's token.
+//! Access control: only requests to this server's own host names, from its own page, with the link's token.
 //!
-//! A page elsewhere can make a browser send requests here. It cannot do so under a name that is ours (Host, against DNS
-//! rebinding), cannot hide where it comes from (Origin, Sec-Fetch-Site), and does not know the token.
+//! Another site can make a browser send requests here. It cannot do so under a host name of this server
+//! (Host, against DNS rebinding), cannot hide its origin (Origin, Sec-Fetch-Site), and does not know the
+//! token.
 //!
-//! A stranger's name can be made to lead to this machine; an address cannot, nor can a name that no public domain has:
-//! one without a dot, or under `.local`. Those are ours if the server listens to other machines; if it does not, only
-//! the local addresses and `localhost` are.
+//! A public domain can be rebound to this machine; an address cannot, nor can a name that is never a public
+//! domain: one without a dot, or under `.local`. Those are accepted if the server listens to other machines;
+//! otherwise only the loopback addresses and `localhost` are.
 
 use crate::error::Refusal;
 use axum::extract::{Request, State};
@@ -28,7 +29,7 @@ impl Guard {
 
     /// True if a `Host` is a name of this server.
     fn answers_to(&self, host: &str) -> bool {
-        // Browsers leave out the port that is usual; the colons of a bare [::1] lead to none.
+        // Browsers omit the default port; the colons of a bare [::1] do not introduce one.
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, port),
             _ => (host, "80"),
@@ -65,7 +66,7 @@ impl Guard {
 
     fn knows_token(&self, headers: &HeaderMap) -> bool {
         let given = text(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer ")).unwrap_or("");
-        // Every byte is compared, so that the time taken says nothing.
+        // In constant time: every byte is compared, wherever the first difference is.
         let differ = given.bytes().zip(self.token.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
         given.len() == self.token.len() && differ == 0
     }
@@ -75,7 +76,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).map(|value| value.to_str().unwrap_or(""))
 }
 
-/// Checks a request and adds to every answer what keeps a browser strict.
+/// Checks a request, and adds security headers to every response.
 pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let mut response = match guard.check(&request) {
         Ok(()) => next.run(request).await,
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn port_80_goes_without_saying() {
+    fn port_80_is_implied() {
         for host in ["127.0.0.1", "localhost", "[::1]", "127.0.0.1:80"] {
             assert!(answers("127.0.0.1:80", host), "{host}");
         }

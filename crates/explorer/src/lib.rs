@@ -1,15 +1,17 @@
-//! A local web page to watch training and to look inside: one process, one port, nothing fetched from elsewhere.
+//! A local web page to watch training and to inspect models: one process, one port, nothing fetched from
+//! elsewhere.
 //!
-//! [`server`] puts the parts together and lets in only who has the link; [`catalogue`] knows the runs under a folder and
-//! their rows; [`look`] runs a model on a text, with and without interventions; [`binary`] is how arrays travel.
+//! `server` has the routes and their limits, and `guard` admits only requests that have the link's token;
+//! `catalogue` lists the runs under a folder and reads their rows, which `live` streams; `inspect` runs a
+//! model on a text, with and without interventions; `message` is the format of the arrays it sends.
 
 mod assets;
-pub mod binary;
-pub mod catalogue;
+mod catalogue;
 mod error;
 mod guard;
+mod inspect;
 mod live;
-pub mod look;
-pub mod server;
+mod message;
+mod server;
 
 pub use server::{Options, Server};

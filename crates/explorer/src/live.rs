@@ -1,4 +1,4 @@
-//! Rows as they come: server-sent events about the runs a page watches.
+//! New rows of the runs that a page watches, as server-sent events.
 
 use crate::catalogue::Catalogue;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// How often files are looked at; a row is on the page well within two seconds.
+/// How often files are read; a new row is on the page well within two seconds.
 const INTERVAL: Duration = Duration::from_millis(700);
 
 struct Watch {
@@ -18,19 +18,19 @@ struct Watch {
     reads: Arc<Semaphore>,
     /// Bytes that were read of each run.
     read: BTreeMap<String, u64>,
-    /// The list as it was last told.
-    told: String,
+    /// The list of runs as it was last sent.
+    list: String,
     first: bool,
 }
 
-/// Tells about the list of runs whenever it changes, and about new rows of the runs in `watched` (with the bytes that
-/// the page has already).
+/// Sends the list of runs whenever it changes, and new rows of the runs in `watched` (with the bytes that the
+/// page has already).
 pub(crate) fn live(
     catalogue: Arc<Catalogue>,
     reads: Arc<Semaphore>,
     watched: BTreeMap<String, u64>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let watch = Watch { catalogue, reads, read: watched, told: String::new(), first: true };
+    let watch = Watch { catalogue, reads, read: watched, list: String::new(), first: true };
     let events = stream::unfold(watch, |mut watch| async move {
         loop {
             if !watch.first {
@@ -38,10 +38,10 @@ pub(crate) fn live(
             }
             watch.first = false;
             let turn = watch.reads.clone().acquire_owned().await.ok()?;
-            // Files are read where waiting for a disk holds up nobody.
+            // Reading files blocks, so it has a thread of its own.
             let (next, event) = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
-                let event = watch.look();
+                let event = watch.poll();
                 (watch, event)
             })
             .await
@@ -56,7 +56,7 @@ pub(crate) fn live(
 }
 
 impl Watch {
-    fn look(&mut self) -> Option<Event> {
+    fn poll(&mut self) -> Option<Event> {
         let mut rows = serde_json::Map::new();
         for (id, read) in &mut self.read {
             let Some(found) = self.catalogue.rows(id, *read).filter(|found| found.read != *read) else { continue };
@@ -64,15 +64,15 @@ impl Watch {
             rows.insert(id.clone(), json!(found));
         }
         let list = json!(self.catalogue.list()).to_string();
-        let changed = list != self.told;
+        let changed = list != self.list;
         if rows.is_empty() && !changed {
             return None;
         }
-        let mut told = json!({ "rows": rows });
+        let mut event = json!({ "rows": rows });
         if changed {
-            told["runs"] = serde_json::from_str(&list).unwrap_or_default();
-            self.told = list;
+            event["runs"] = serde_json::from_str(&list).unwrap_or_default();
+            self.list = list;
         }
-        Event::default().json_data(told).ok()
+        Event::default().json_data(event).ok()
     }
 }

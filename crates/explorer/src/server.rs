@@ -1,10 +1,11 @@
-//! The server: what it answers to, and within which bounds.
+//! The server: its routes and their limits.
 
 use crate::catalogue::Catalogue;
 use crate::error::{Answer, Refusal};
 use crate::guard::{Guard, guard};
+use crate::inspect::{self, Models, PullQuestion, Question, WriteQuestion};
 use crate::live::live;
-use crate::look::{self, Models, PullQuestion, Question, WriteQuestion};
+use crate::message::Message;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::{StatusCode, header};
@@ -29,7 +30,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub struct Options {
     /// Folder of runs.
     pub folder: PathBuf,
-    /// Address; the local one unless told.
+    /// Address to listen on.
     pub address: IpAddr,
     /// 0 for any that is free.
     pub port: u16,
@@ -39,15 +40,15 @@ pub struct Options {
 
 /// Bytes of a request's body.
 const BODY: usize = 256 << 10;
-/// How long a question waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a request waits for its turn.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 struct Shared {
     catalogue: Arc<Catalogue>,
     models: Models,
-    /// For whoever runs a model.
+    /// For requests that run a model.
     turns: Arc<Semaphore>,
-    /// For whoever only reads files: a long generation must not hold up the curves.
+    /// For requests that only read files: a long generation must not hold up the curves.
     reads: Arc<Semaphore>,
 }
 
@@ -64,7 +65,7 @@ impl Server {
         let listener = TcpListener::bind((options.address, options.port)).await?;
         let address = listener.local_addr()?;
         let token = token()?;
-        // Behind the #, so that it is never sent, logged or passed on.
+        // In the fragment, which browsers never send, so that it is in no log and no Referer.
         let link = format!("http://{}/#token={token}", shown(address));
         let at_a_time = || Arc::new(Semaphore::new(options.at_a_time.max(1)));
         let shared = Arc::new(Shared {
@@ -76,7 +77,7 @@ impl Server {
         Ok(Server { listener, router: router(shared, Guard::new(address, token)), link })
     }
 
-    /// What to open.
+    /// The address to open, with the token.
     pub fn link(&self) -> &str {
         &self.link
     }
@@ -100,7 +101,7 @@ fn token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn router(shared: Arc<Shared>, door: Guard) -> Router {
+fn router(shared: Arc<Shared>, access: Guard) -> Router {
     let pages = crate::assets::ALL.iter().fold(Router::new(), |router, asset| {
         router.route(asset.path, get(|| async { ([(header::CONTENT_TYPE, asset.kind)], asset.bytes) }))
     });
@@ -109,7 +110,7 @@ fn router(shared: Arc<Shared>, door: Guard) -> Router {
         .route("/api/rows", get(rows))
         .route("/api/sample", get(sample))
         .route("/api/live", post(watch))
-        .route("/api/look", post(look_at))
+        .route("/api/inspect", post(inspect))
         .route("/api/pulls", post(pulls))
         .route("/api/generate", post(generate));
     pages
@@ -120,10 +121,10 @@ fn router(shared: Arc<Shared>, door: Guard) -> Router {
             Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this request failed; others are not affected")
                 .into_response()
         }))
-        .layer(middleware::from_fn_with_state(Arc::new(door), guard))
+        .layer(middleware::from_fn_with_state(Arc::new(access), guard))
 }
 
-/// JSON of a body, with our own words where it is not what it should be.
+/// JSON of a body. Unlike axum's own extractor, it reports errors in the form that all other responses have.
 fn parse<T: DeserializeOwned>(body: &Bytes) -> Answer<T> {
     serde_json::from_slice(body)
         .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("the request is not understood: {error}")))
@@ -152,7 +153,7 @@ async fn rows(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> 
 }
 
 async fn sample(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> Answer<Response> {
-    let text = Shared::ask(shared, move |shared| look::sample(&shared.open(&named.run)?)).await?;
+    let text = Shared::ask(shared, move |shared| inspect::sample(&shared.open(&named.run)?)).await?;
     Ok(Json(text).into_response())
 }
 
@@ -172,7 +173,7 @@ impl Shared {
         self.catalogue.open(id).ok_or_else(|| Refusal::unknown("run of that name"))?.map_err(Refusal::from)
     }
 
-    /// Answers a question that runs a model, when it is its turn.
+    /// Answers a request that runs a model, when it is its turn.
     async fn ask<T: Send + 'static>(
         shared: Arc<Shared>,
         answer: impl FnOnce(&Shared) -> Answer<T> + Send + 'static,
@@ -184,12 +185,12 @@ impl Shared {
 
 async fn turn(turns: &Arc<Semaphore>) -> Answer<OwnedSemaphorePermit> {
     let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many questions at a time: try again");
-    let turn = tokio::time::timeout(PATIENCE, turns.clone().acquire_owned()).await;
+    let turn = tokio::time::timeout(TIMEOUT, turns.clone().acquire_owned()).await;
     turn.map_err(|_| busy())?.map_err(|_| busy())
 }
 
-/// Work that computes or reads files, on a thread of its own. Its turn ends when the work does, even if nobody waits for
-/// the answer any more.
+/// Runs work that computes or reads files on a thread of its own. Its turn ends when the work does, even if
+/// the client has disconnected.
 async fn blocking<T: Send + 'static>(
     turn: OwnedSemaphorePermit,
     work: impl FnOnce() -> Answer<T> + Send + 'static,
@@ -204,20 +205,20 @@ async fn blocking<T: Send + 'static>(
     })
 }
 
-async fn look_at(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
+async fn inspect(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: Question = parse(&body)?;
-    let answer = move |shared: &Shared| look::look(&shared.models, &shared.open(&asked.run)?, &asked);
+    let answer = move |shared: &Shared| inspect::inspect(&shared.models, &shared.open(&asked.run)?, &asked);
     let bytes = Shared::ask(shared, answer).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 async fn pulls(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: PullQuestion = parse(&body)?;
-    let answer = move |shared: &Shared| look::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
+    let answer = move |shared: &Shared| inspect::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
     Ok(Json(Shared::ask(shared, answer).await?).into_response())
 }
 
-/// Each byte is a message of its own: the byte, the number of phases, the phases.
+/// Each byte is a frame of its own; see [`crate::message`].
 async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: WriteQuestion = parse(&body)?;
     let (run, asked) = Shared::ask(shared.clone(), move |shared| {
@@ -230,15 +231,12 @@ async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Resp
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, io::Error>>(16);
     let handle = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
-        let mut write = |byte: u8, phases: Vec<f32>| {
-            let mut bytes = u32::from(byte).to_le_bytes().to_vec();
-            bytes.extend((phases.len() as u32).to_le_bytes());
-            bytes.extend(phases.iter().flat_map(|x| x.to_le_bytes()));
-            // A page that does not read on gives its turn to others.
-            handle.block_on(sender.send_timeout(Ok(bytes), PATIENCE)).is_ok()
+        let mut write = |message: Message| {
+            // A page that stops reading gives its turn to others.
+            handle.block_on(sender.send_timeout(Ok(message.frame()), TIMEOUT)).is_ok()
         };
         if asked.write_on(&shared.models, &run, &mut write).is_err() {
-            handle.block_on(sender.send_timeout(Err(io::Error::other("generation failed")), PATIENCE)).ok();
+            handle.block_on(sender.send_timeout(Err(io::Error::other("generation failed")), TIMEOUT)).ok();
         }
         drop(turn);
     });

@@ -1,10 +1,10 @@
 //! The server over real sockets: what it answers, and what it refuses.
 
-use kuramoto_explorer::binary::decode;
 use kuramoto_explorer::{Options, Server};
 use kuramoto_train::config::Config;
 use kuramoto_train::disk::System;
 use kuramoto_train::{Corpus, Overlay, Run, Setting, train};
+use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -97,6 +97,38 @@ fn split(answer: &[u8]) -> (u16, String, Vec<u8>) {
     (status, head, body)
 }
 
+/// The JSON in a message's metadata.
+fn meta(message: &[u8]) -> Value {
+    let (_, header) = SafeTensors::read_metadata(message).unwrap();
+    serde_json::from_str(&header.metadata().as_ref().unwrap()["meta"]).unwrap()
+}
+
+/// Shape and values of an array of a message.
+fn array(message: &[u8], name: &str) -> (Vec<usize>, Vec<f32>) {
+    let tensors = SafeTensors::deserialize(message).unwrap();
+    let view = tensors.tensor(name).unwrap();
+    assert_eq!(view.dtype(), Dtype::F32);
+    let values = view.data().as_chunks().0.iter().map(|&four| f32::from_le_bytes(four));
+    (view.shape().to_vec(), values.collect())
+}
+
+/// The messages of a stream, each after its length.
+fn frames(mut stream: &[u8]) -> Vec<&[u8]> {
+    let mut messages = Vec::new();
+    while let Some((length, rest)) = stream.split_first_chunk() {
+        let (message, rest) = rest.split_at(u32::from_le_bytes(*length) as usize);
+        messages.push(message);
+        stream = rest;
+    }
+    assert!(stream.is_empty());
+    messages
+}
+
+fn byte(message: &[u8]) -> u8 {
+    let tensors = SafeTensors::deserialize(message).unwrap();
+    tensors.tensor("byte").unwrap().data()[0]
+}
+
 fn unchunk(mut bytes: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(at) = bytes.windows(2).position(|two| two == b"\r\n") {
@@ -122,33 +154,32 @@ fn runs_rows_and_insides_are_served() {
     let (status, text) = server.json("GET", "/api/sample?run=ka", &Value::Null);
     assert!(status == 200 && !text.as_str().unwrap().is_empty());
     assert_eq!(
-        server.ask("POST", "/api/look", &json!({ "run": "ka", "text": text }).to_string()).0,
+        server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": text }).to_string()).0,
         200,
-        "it knows its own words"
+        "it can read what it wrote"
     );
-    let (status, bytes) = server.ask("POST", "/api/look", &json!({ "run": "ka", "text": "Anna was" }).to_string());
+    let (status, bytes) = server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna was" }).to_string());
     assert_eq!(status, 200);
-    let (meta, arrays) = decode(&bytes).unwrap();
+    let meta = meta(&bytes);
     assert_eq!(
         (&meta["n"], &meta["k"], &meta["layers"], &meta["touched"]),
         (&json!(8), &json!(8), &json!(2), &json!(false))
     );
-    let array = |name: &str| arrays.iter().find(|(other, ..)| other == name).unwrap_or_else(|| panic!("{name}"));
-    assert_eq!(array("phase").1, [3, 8, 8]);
-    assert_eq!(array("coupling").1, [2, 1, 8, 8]);
-    let chance: f32 = array("chance").2[..8].iter().sum();
-    assert!(chance > 0.0 && chance <= 1.0001 && array("bits").2[7].is_nan());
+    let intact = |name: &str| array(&bytes, name);
+    assert_eq!(intact("phase").0, [3, 8, 8]);
+    assert_eq!(intact("coupling").0, [2, 1, 8, 8]);
+    let chance: f32 = intact("chance").1[..8].iter().sum();
+    assert!(chance > 0.0 && chance <= 1.0001 && intact("bits").1[7].is_nan());
 
     // A change by nothing changes nothing; uniform coupling is uniform.
     let flat = json!([{ "at": "layer.1.attention", "action": { "flatten": 1.0 } }]);
     let question = json!({ "run": "ka", "text": "Anna was", "interventions": flat, "changes": [{ "scale-tau": 1.0 }] });
-    let (status, bytes) = server.ask("POST", "/api/look", &question.to_string());
-    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&bytes));
-    let (_, touched) = decode(&bytes).unwrap();
-    let find = |name: &str| &touched.iter().find(|(other, ..)| other == name).unwrap().2;
-    assert_eq!(find("coupling")[..64], find("touched.coupling")[..64], "layer 0 is as it was");
-    assert!((find("touched.coupling")[64 + 7 * 8] - 0.125).abs() < 1e-6);
-    assert_eq!(*find("phase"), array("phase").2, "what was not touched stays what it was");
+    let (status, both) = server.ask("POST", "/api/inspect", &question.to_string());
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&both));
+    let (before, after) = (array(&both, "coupling").1, array(&both, "touched.coupling").1);
+    assert_eq!(before[..64], after[..64], "layer 0 is as it was");
+    assert!((after[64 + 7 * 8] - 0.125).abs() < 1e-6);
+    assert_eq!(array(&both, "phase"), intact("phase"), "what was not touched stays what it was");
 
     let pulls = json!({ "question": { "run": "ka", "text": "Anna was" }, "token": 3, "locking": 0.9 });
     let (status, pulls) = server.json("POST", "/api/pulls", &pulls);
@@ -164,7 +195,11 @@ fn runs_rows_and_insides_are_served() {
     let write = json!({ "question": { "run": "ka", "text": "Anna" }, "bytes": 5,
                         "sampling": { "temperature": 0.8, "top_p": 1.0, "seed": 1 } });
     let (status, bytes) = server.ask("POST", "/api/generate", &write.to_string());
-    assert_eq!((status, bytes.len()), (200, 5 * (8 + 4 * 3 * 8)), "five bytes with the phases of three states");
+    let written = frames(&bytes);
+    assert_eq!((status, written.len()), (200, 5));
+    for message in written {
+        assert_eq!(array(message, "phase").0, [3, 8], "the phases of three states");
+    }
 }
 
 #[test]
@@ -181,22 +216,22 @@ fn live_rows_arrive_within_two_seconds() {
         body.len()
     )
     .unwrap();
-    let mut heard = String::new();
-    let mut listen = |until: &str| {
+    let mut received = String::new();
+    let mut wait_for = |until: &str| {
         let mut buffer = [0; 65536];
-        while !heard.contains(until) {
+        while !received.contains(until) {
             let read = stream
                 .read(&mut buffer)
-                .unwrap_or_else(|error| panic!("no {until} within two seconds: {error}\n{heard}"));
-            heard += &String::from_utf8_lossy(&buffer[..read]);
+                .unwrap_or_else(|error| panic!("no {until} within two seconds: {error}\n{received}"));
+            received += &String::from_utf8_lossy(&buffer[..read]);
         }
     };
-    listen("\"runs\"");
-    listen("\"step\":6");
+    wait_for("\"runs\"");
+    wait_for("\"step\":6");
     let path = server.folder.path().join("runs/ka/metrics.jsonl");
     let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
     file.write_all(kuramoto_train::Row { step: 7, ..Default::default() }.to_line().as_bytes()).unwrap();
-    listen("\"step\":7");
+    wait_for("\"step\":7");
 }
 
 #[test]
@@ -226,7 +261,7 @@ fn strangers_are_refused() {
 fn no_path_leads_out_of_the_folder() {
     let server = Fixture::new();
     for id in ["../secret", "..", "/etc/passwd", "ka/../../secret", "ka/%2e%2e", "ka\u{0}", "", "plan", "."] {
-        let (status, answer) = server.json("POST", "/api/look", &json!({ "run": id, "text": "Anna" }));
+        let (status, answer) = server.json("POST", "/api/inspect", &json!({ "run": id, "text": "Anna" }));
         assert_eq!((status, &answer["error"]), (404, &json!("there is no run of that name")), "{id:?}");
     }
     for path in
@@ -245,36 +280,36 @@ fn no_link_leads_out_of_the_folder() {
     use std::os::unix::fs::symlink;
     let server = Fixture::new();
     let (root, run) = (server.folder.path(), server.folder.path().join("runs/ka"));
-    let look = || {
+    let reachable = || {
         let (_, runs) = server.json("GET", "/api/runs", &Value::Null);
         let listed = runs.as_array().unwrap().iter().any(|run| run["id"] == "ka");
         let rows = server.ask("GET", "/api/rows?run=ka", "").0;
-        let look = server.ask("POST", "/api/look", &json!({ "run": "ka", "text": "Anna" }).to_string()).0;
-        (listed, rows, look)
+        let inspected = server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna" }).to_string()).0;
+        (listed, rows, inspected)
     };
     let (there, gone) = ((true, 200, 200), (false, 404, 404));
-    assert_eq!(look(), there);
+    assert_eq!(reachable(), there);
     let step = run.join("checkpoints/step-6");
     for (link, aside) in [
         (run.join("metrics.jsonl"), root.join("metrics.jsonl")),
         (run.join("config.toml"), root.join("config.toml")),
         (step.join("model.safetensors"), root.join("model.safetensors")),
         (run.join("checkpoints"), root.join("checkpoints")),
-        // A folder within may hold links that were not looked at.
+        // A folder within may hold links that were not checked.
         (run.join("checkpoints"), root.join("runs/checkpoints")),
     ] {
         fs::rename(&link, &aside).unwrap();
         symlink(&aside, &link).unwrap();
-        assert_eq!(look(), gone, "{}", link.display());
+        assert_eq!(reachable(), gone, "{}", link.display());
         fs::remove_file(&link).unwrap();
         fs::rename(&aside, &link).unwrap();
     }
     symlink(root.join("nothing"), run.join("summary")).unwrap();
-    assert_eq!(look(), gone, "what it leads to may come to be");
+    assert_eq!(reachable(), gone, "what it leads to may come to be");
     fs::remove_file(run.join("summary")).unwrap();
     fs::rename(run.join("metrics.jsonl"), run.join("rows")).unwrap();
     symlink("rows", run.join("metrics.jsonl")).unwrap();
-    assert_eq!(look(), there, "a link within the folder");
+    assert_eq!(reachable(), there, "a link within the folder");
 }
 
 /// A full context goes on with its second half: what was done to a byte stays with it, or goes with it.
@@ -285,21 +320,18 @@ fn a_touched_byte_stays_the_touched_byte() {
     let text = "Anna was a merry baker. Anna";
     let write = json!({ "question": { "run": "ka", "text": text, "interventions": turned(json!([2, 20])) }, "bytes": 6,
                         "sampling": { "temperature": 0.0, "top_p": 1.0, "seed": 1 } });
-    let (status, written) = server.ask("POST", "/api/generate", &write.to_string());
+    let (status, stream) = server.ask("POST", "/api/generate", &write.to_string());
     assert_eq!(status, 200);
-    // A byte, the number of its phases, and of three states the eight phases.
-    let written: Vec<&[u8]> = written.chunks(8 + 4 * 3 * 8).collect();
-    let whole: String = text.chars().chain(written.iter().map(|byte| char::from(byte[0]))).collect();
+    let written = frames(&stream);
+    let whole: String = text.chars().chain(written.iter().map(|message| char::from(byte(message)))).collect();
     // The last byte was drawn from 32 - 16 bytes and one more.
     let history = &whole[16..33];
-    let look = json!({ "run": "ka", "text": history, "interventions": turned(json!([4])) });
-    let (status, bytes) = server.ask("POST", "/api/look", &look.to_string());
+    let inspect = json!({ "run": "ka", "text": history, "interventions": turned(json!([4])) });
+    let (status, bytes) = server.ask("POST", "/api/inspect", &inspect.to_string());
     assert_eq!(status, 200);
-    let (_, arrays) = decode(&bytes).unwrap();
-    let phases = &arrays.iter().find(|(name, ..)| name == "touched.phase").unwrap().2;
-    let expected: Vec<u8> =
-        (0..3).flat_map(|state| &phases[(state * 17 + 16) * 8..][..8]).flat_map(|x| x.to_le_bytes()).collect();
-    assert_eq!(written[5][8..], expected);
+    let phases = array(&bytes, "touched.phase").1;
+    let expected: Vec<f32> = (0..3).flat_map(|state| &phases[(state * 17 + 16) * 8..][..8]).copied().collect();
+    assert_eq!(array(written[5], "phase").1, expected);
 }
 
 #[test]
@@ -332,17 +364,17 @@ fn nonsense_gets_a_sentence_and_takes_nothing_down() {
         ),
     ];
     for (body, expected, part) in cases {
-        let (status, answer) = server.ask("POST", "/api/look", &body.to_string().replace("null", "1e999"));
+        let (status, answer) = server.ask("POST", "/api/inspect", &body.to_string().replace("null", "1e999"));
         let answer = String::from_utf8_lossy(&answer);
         assert_eq!(status, expected, "{body}: {answer}");
         assert!(answer.contains(part), "{body}: {answer}");
     }
     let deep = "[".repeat(100_000);
     for (path, body) in [
-        ("/api/look", "{"),
-        ("/api/look", ""),
-        ("/api/look", "\u{0}"),
-        ("/api/look", deep.as_str()),
+        ("/api/inspect", "{"),
+        ("/api/inspect", ""),
+        ("/api/inspect", "\u{0}"),
+        ("/api/inspect", deep.as_str()),
         ("/api/pulls", "{}"),
         ("/api/generate", "[]"),
         ("/api/live", "7"),
@@ -361,7 +393,7 @@ fn nonsense_gets_a_sentence_and_takes_nothing_down() {
     assert_eq!(write(json!({ "bytes": 2001 })), 422);
     assert_eq!(write(json!({ "sampling": { "temperature": -1.0, "top_p": 1.0, "seed": 1 } })), 422);
     assert_eq!(write(json!({ "question": { "run": "ka", "text": "€" } })), 422);
-    assert_eq!(server.ask("POST", "/api/look", &"x".repeat(1 << 20)).0, 413, "a huge body");
+    assert_eq!(server.ask("POST", "/api/inspect", &"x".repeat(1 << 20)).0, 413, "a huge body");
     assert_eq!(server.ask("DELETE", "/api/runs", "").0, 405);
     assert_eq!(server.raw(b"\x16\x03\x01 nonsense\r\n\r\n").0, 400);
     assert_eq!(server.json("GET", "/api/runs", &Value::Null).0, 200, "still there");
@@ -371,13 +403,13 @@ fn nonsense_gets_a_sentence_and_takes_nothing_down() {
 #[test]
 fn a_run_that_is_replaced_is_another_model() {
     let server = Fixture::new();
-    let look = || server.ask("POST", "/api/look", &json!({ "run": "ka", "text": "Anna was" }).to_string()).1;
-    let (before, again) = (look(), look());
+    let inspect = || server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna was" }).to_string()).1;
+    let (before, again) = (inspect(), inspect());
     assert_eq!(before, again);
     let folder = server.folder.path().join("runs/ka");
     fs::remove_dir_all(&folder).unwrap();
     trained_with(&folder, "kuramoto", 7);
-    assert_ne!(look(), before);
+    assert_ne!(inspect(), before);
 }
 
 #[test]
@@ -389,7 +421,7 @@ fn two_hundred_clients_at_a_time() {
             .map(|i| {
                 let (server, body) = (&server, &body);
                 scope.spawn(move || match i % 3 {
-                    0 => server.ask("POST", "/api/look", body).0,
+                    0 => server.ask("POST", "/api/inspect", body).0,
                     1 => server.ask("GET", "/api/runs", "").0,
                     _ => server.ask("GET", "/api/rows?run=ka", "").0,
                 })
