@@ -8,10 +8,10 @@ use crate::scaling::{self, Point};
 use crate::table::{Table, thousands};
 use anyhow::{Context, Result, bail, ensure};
 use kuramoto_kernels::{arch, peak};
-use kuramoto_model::scaling::Costs;
+use kuramoto_engine::scaling::Costs;
+use kuramoto_engine::{Batch, Cpu, Device, Shape, Timings, Update};
 use kuramoto_model::{
-    Alone, Batch, Decoder, Engine, Error, Kuramoto, KuramotoConfig, ModelConfig, Network, Timings, Transformer,
-    TransformerConfig, Update,
+    Error, KuramotoConfig, ModelConfig, Network, TransformerConfig, Weights, with_network,
 };
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -285,96 +285,79 @@ fn measure(name: &str, how: How) -> Result<Measured> {
         bail!("there is no configuration {name:?}");
     };
     let &Configuration { width, dropout, .. } = configuration;
-    match configuration.model {
-        "kuramoto" => {
-            let config = KuramotoConfig { width, dropout, ..Default::default() };
-            let flops = ModelConfig::Kuramoto(config.clone()).flops(CONTEXT).training;
-            measure_network(configuration, Kuramoto::new(config, CONTEXT)?, flops, how)
-        }
-        _ => {
-            let config = TransformerConfig { width, dropout, ..Default::default() };
-            let flops = ModelConfig::Transformer(config.clone()).flops(CONTEXT).training;
-            measure_network(configuration, Transformer::new(config, CONTEXT)?, flops, how)
-        }
-    }
-}
-
-fn measure_network<N: Network<f32>>(
-    configuration: &Configuration,
-    network: N,
-    flops_per_token: f64,
-    how: How,
-) -> Result<Measured> {
-    let How { threads, lanes, seconds, .. } = how;
-    let planned_bytes = Engine::planned_bytes(&network, lanes, threads, &Alone);
-    let mut engine = Engine::new(network, SEQUENCES, lanes, threads)?;
-    if how.pin {
-        engine.pin()?;
-    }
-    engine.initialize(1);
-    let vocab = engine.network().vocab();
-    let text: Vec<u8> = (0..=SEQUENCES * CONTEXT).map(|i| ((i * 7919 + i / 13) % vocab) as u8).collect();
+    let model: ModelConfig = match configuration.model {
+        "kuramoto" => KuramotoConfig { width, dropout, ..Default::default() }.into(),
+        _ => TransformerConfig { width, dropout, ..Default::default() }.into(),
+    };
+    let How { threads, lanes, seconds, pin } = how;
+    let (shape, cpu) = (Shape { sequences: SEQUENCES, context: CONTEXT, lanes }, Cpu { pin, ..Cpu::new(threads) });
+    let planned_bytes = cpu.planned_bytes(&model, &shape)?;
+    let mut engine = cpu.engine(&model, &shape)?;
+    engine.start(1)?;
+    let text: Vec<u8> = (0..=SEQUENCES * CONTEXT).map(|i| ((i * 7919 + i / 13) % model.vocab()) as u8).collect();
     let batch = Batch { tokens: &text[..SEQUENCES * CONTEXT], targets: &text[1..], length: CONTEXT };
     let mut times = Vec::new();
     let (mut peak, mut timings) = (0.0f64, Timings::default());
-    let pool = engine.pool();
-    pool.install(|| -> Result<()> {
-        let begin = Instant::now();
-        let mut step = 0;
-        while times.len() < 2 || begin.elapsed().as_secs_f64() < seconds {
-            step += 1;
-            peak = peak.max(peak_on_all_threads());
-            let start = Instant::now();
-            engine.gradient(&batch, 1, step)?;
-            let norm = engine.gradient_norm();
-            engine.update(&Update { step, ..Update::default() }, norm);
-            let seconds = start.elapsed().as_secs_f64();
-            if step > 1 {
-                if times.iter().all(|&other| seconds < other) {
-                    timings = engine.timings();
-                }
-                times.push(seconds);
+    let (begin, mut step) = (Instant::now(), 0);
+    while times.len() < 2 || begin.elapsed().as_secs_f64() < seconds {
+        step += 1;
+        peak = peak.max(peak_on_all_threads(threads));
+        let start = Instant::now();
+        engine.gradient(&batch, 1, step)?;
+        let norm = engine.norm()?;
+        engine.update(&Update { step, ..Update::default() }, norm)?;
+        let seconds = start.elapsed().as_secs_f64();
+        if step > 1 {
+            if times.iter().all(|&other| seconds < other) {
+                timings = engine.timings();
             }
+            times.push(seconds);
         }
-        Ok(())
-    })?;
+    }
     times.sort_by(f64::total_cmp);
     let rate = |seconds: f64| (SEQUENCES * CONTEXT) as f64 / seconds;
-    let tokens_per_s = rate(times[0]);
+    let (tokens_per_s, flops_per_token) = (rate(times[0]), model.flops(CONTEXT).training);
     let peak_rss_bytes = peak_resident_bytes();
+    let parameters = engine.parameters()?.to_vec();
+    let (decode_bytes_per_s, gradient_len) = with_network!(&model, CONTEXT, |network| {
+        let gradient_len = Network::<f32>::gradient_len(&network);
+        (decoding_rate(&Weights::new(network, &parameters)?, &text[..CONTEXT])?, gradient_len)
+    });
     Ok(Measured {
         model: configuration.model.to_string(),
         preset: configuration.preset.to_string(),
-        dropout: configuration.dropout,
-        parameters: engine.parameters().len(),
+        dropout,
+        parameters: parameters.len(),
         tokens_per_s,
         tokens_per_s_median: rate(times[times.len() / 2]),
         utilisation: flops_per_token * tokens_per_s / (peak * threads as f64),
         flops_per_token,
         planned_bytes,
         peak_rss_bytes,
-        decode_bytes_per_s: decoding_rate(engine.decoder(), &text[..CONTEXT])?,
+        decode_bytes_per_s,
         peak_flops_per_core: peak,
         costs: Costs {
             sequence: timings.lanes / SEQUENCES as f64,
             addition: timings.sum / (lanes - 1) as f64,
             update: timings.norm + timings.update,
             rest: timings.prepare + timings.finish,
-            gradient_bytes: (engine.network().gradient_len() * size_of::<f32>()) as f64,
-            early: engine.network().blocks().elements() as f64 / engine.network().gradient_len() as f64,
-            pieces: engine.pieces(),
+            gradient_bytes: (gradient_len * size_of::<f32>()) as f64,
+            pieces: Costs::pieces(parameters.len()),
         },
     })
 }
 
-/// Peak FLOP/s a core while every thread of the pool runs the same loop.
-fn peak_on_all_threads() -> f64 {
-    let rates = rayon::broadcast(|_| peak::measure(0.1));
-    rates.iter().sum::<f64>() / rates.len() as f64
+/// Peak FLOP/s a core while every thread runs the same loop.
+fn peak_on_all_threads(threads: usize) -> f64 {
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads).map(|_| scope.spawn(|| peak::measure(0.1))).collect();
+        started.into_iter().filter_map(|thread| thread.join().ok()).sum::<f64>() / threads as f64
+    })
 }
 
 /// Bytes per second over a whole context, best of a few.
-fn decoding_rate(mut decoder: impl Decoder<f32>, text: &[u8]) -> Result<f64> {
+fn decoding_rate<N: Network<f32>>(weights: &Weights<f32, N>, text: &[u8]) -> Result<f64> {
+    let mut decoder = weights.decoder();
     let mut best = 0.0f64;
     for _ in 0..5 {
         decoder.clear();

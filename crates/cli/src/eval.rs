@@ -3,6 +3,7 @@
 use crate::table::thousands;
 use anyhow::Result;
 use clap::ValueEnum;
+use kuramoto_engine::Cpu;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::evaluate::evaluate;
 use kuramoto_train::{Corpus, Run, Split};
@@ -51,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let corpus = Corpus::of_run(&run, &arguments.cache.clone().unwrap_or_else(default_cache))?;
     let threads = crate::threads(arguments.threads)?;
-    let found = evaluate(&run, arguments.checkpoint.parse()?, &corpus, split, threads)?;
+    let found = evaluate(&run, arguments.checkpoint.parse()?, &corpus, split, &Cpu::new(threads))?;
     if arguments.json {
         let mut object = serde_json::to_value(&found)?;
         object["split"] = split.name().into();

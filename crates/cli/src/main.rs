@@ -14,6 +14,7 @@ mod lab;
 mod lesion;
 mod look;
 mod matching;
+mod processes;
 mod progress;
 mod pulls;
 mod runs;
@@ -22,11 +23,10 @@ mod signals;
 mod simulate;
 mod table;
 mod text;
-mod together;
 mod train;
 
 use clap::{Parser, Subcommand};
-use kuramoto_model::engine::MAX_THREADS;
+use kuramoto_engine::MAX_THREADS;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -91,6 +91,7 @@ fn main() -> ExitCode {
         Err(error) => {
             note(&format!("error: {error:#}"));
             let usage = error.is::<kuramoto_model::Error>()
+                || error.is::<kuramoto_engine::Error>()
                 || error.downcast_ref().is_some_and(kuramoto_train::Error::is_usage)
                 || error.is::<kuramoto_phase::Error>()
                 || error.downcast_ref().is_some_and(kuramoto_lab::Error::is_usage);

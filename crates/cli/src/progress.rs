@@ -31,8 +31,8 @@ pub struct Progress {
     last_line: Option<Instant>,
     announced: bool,
     unread: bool,
-    /// Rows could not be written for another reason.
-    deaf: bool,
+    /// Rows could not be written for another reason, which was printed once.
+    rows_failed: bool,
 }
 
 /// Time between plain lines.
@@ -51,7 +51,7 @@ impl Progress {
             last_line: None,
             announced: false,
             unread: false,
-            deaf: false,
+            rows_failed: false,
         }
     }
 
@@ -109,8 +109,8 @@ impl Observer for Progress {
             // A reader that left wants no more of it.
             Style::Json => match crate::print(&row.to_line()) {
                 Err(error) if crate::is_broken_pipe(&error) => self.unread = true,
-                Err(error) if !self.deaf => {
-                    self.deaf = true;
+                Err(error) if !self.rows_failed => {
+                    self.rows_failed = true;
                     self.say(&format!("warning: cannot write rows to standard output: {error:#}; training goes on"));
                 }
                 _ => {}
@@ -187,7 +187,7 @@ fn describe(plan: &TrainingPlan) -> String {
         plan.corpus,
         plan.vocabulary,
         thousands(plan.steps as usize),
-        config.batch.windows(),
+        config.batch.sequences,
         config.batch.context,
         plan.planned_bytes / 1_000_000,
         thousands(plan.validation_bytes),

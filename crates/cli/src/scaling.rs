@@ -1,7 +1,7 @@
 //! The scaling table of `kuramoto bench --threads 1,2,..`, and what more cores and machines would do.
 
 use crate::table::{Table, thousands};
-use kuramoto_model::scaling::{Costs, ETHERNET};
+use kuramoto_engine::scaling::{Costs, ETHERNET};
 use std::fmt::Write;
 
 /// Bytes that one run of the paper's protocol reads: 50 epochs of nine tenths of enwik8.
@@ -58,6 +58,6 @@ pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points
         }
         write!(text, "\npredicted, batches of {batch} x {context}, a lane a core:\n\n{table}").ok();
     }
-    text + "\ncores like these, each as fast beside the others as alone; machines joined by 10 Gbit/s and 50 us, gradients \
-            sent while others are computed; a batch keeps as many cores busy as it has sequences\n"
+    text + "\ncores like these, each as fast beside the others as alone; machines joined by 10 Gbit/s and 50 us; a batch \
+            keeps as many cores busy as it has sequences\n"
 }

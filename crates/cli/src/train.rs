@@ -1,24 +1,23 @@
 //! `kuramoto train`: the main job.
 
+use crate::processes::{self, Follower};
 use crate::progress::{Progress, Style, duration};
 use crate::signals::{self, Signals};
 use crate::text;
-use crate::together::{self, Follower};
 use anyhow::{Context, Result};
 use clap::ArgAction;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
+use kuramoto_engine::{Cpu, Group, Processes};
 use kuramoto_kernels::peak;
-use kuramoto_model::{Alone, Group};
-use kuramoto_train::data::{self, source::ENWIK8_ADDRESS};
-use kuramoto_train::disk::System;
+use kuramoto_model::ModelKind;
+use strum::VariantNames;
 use kuramoto_train::generate::{Sampling, generate};
-use kuramoto_train::run::{Ended, claim_name};
-use kuramoto_train::{Config, Overlay};
-use kuramoto_train::{Corpus, Error, Job, Run, Setting, Summary, Which};
-use std::fs::File;
+use kuramoto_train::run::Ended;
+use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay, Run, Session, Setting, Summary, Which};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -41,8 +40,8 @@ pub struct Arguments {
     /// Fetch enwik8 from its official address if it is not here
     #[arg(long)]
     download: bool,
-    /// kuramoto or transformer
-    #[arg(long)]
+    /// Which model [default: kuramoto]
+    #[arg(long, value_parser = PossibleValuesParser::new(ModelKind::VARIANTS))]
     model: Option<String>,
     /// Rows of the paper's ablation table, separated by commas
     #[arg(long = "ablation", value_name = "NAME", value_delimiter = ',')]
@@ -67,15 +66,12 @@ pub struct Arguments {
     /// Also read the test split at the end, with the best parameters
     #[arg(long)]
     test: bool,
-    /// Threads; all cores unless told. The numbers do not depend on it
+    /// Threads [default: all cores]; the numbers do not depend on it
     #[arg(long)]
     threads: Option<usize>,
     /// Keep each thread on a core of its own
     #[arg(long)]
     pin: bool,
-    /// With several processes, send gradients while others are computed [default: whichever is faster in the first steps]
-    #[arg(long, value_parser = PossibleValuesParser::new(["yes", "no"]).map(|answer| answer == "yes"))]
-    overlap: Option<bool>,
     /// New folder of this run [default: runs/CORPUS-MODEL-N]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -111,9 +107,6 @@ struct Keys {
     /// Bytes in a window
     #[arg(long)]
     context: Option<String>,
-    /// Batches added up into one step
-    #[arg(long)]
-    accumulate: Option<String>,
     /// Highest learning rate
     #[arg(long)]
     learning_rate: Option<String>,
@@ -162,7 +155,6 @@ impl Keys {
             ("--dropout", "model.dropout", &self.dropout),
             ("--batch", "batch.sequences", &self.batch),
             ("--context", "batch.context", &self.context),
-            ("--accumulate", "batch.accumulate", &self.accumulate),
             ("--learning-rate", "optimizer.learning-rate", &self.learning_rate),
             ("--warmup", "optimizer.warmup", &self.warmup),
             ("--schedule", "optimizer.schedule", &self.schedule),
@@ -181,31 +173,13 @@ impl Keys {
     }
 }
 
-/// A run with its corpus, and what keeps other jobs from training it.
-pub struct Opened {
-    pub run: Run,
-    corpus: Corpus,
-    threads: usize,
-    is_new: bool,
-    _lock: Option<File>,
-}
-
-impl Opened {
-    /// Removes a run that was only just made, and will not be trained.
-    pub fn discard(self) {
-        if self.is_new {
-            std::fs::remove_dir_all(self.run.folder()).ok();
-        }
-    }
-}
-
 impl Arguments {
     /// What the command line lays over the preset, in order.
-    fn layers(&self) -> Result<Vec<Overlay>> {
-        let mut layers = Vec::new();
+    fn overlays(&self) -> Result<Vec<Overlay>> {
+        let mut overlays = Vec::new();
         if let Some(path) = &self.config {
             let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            layers.push(Overlay::parse(path.display().to_string(), &text)?);
+            overlays.push(Overlay::parse(path.display().to_string(), &text)?);
         }
         let named = [
             ("--preset", "preset", &self.preset),
@@ -216,37 +190,37 @@ impl Arguments {
         ];
         for (flag, key, value) in named {
             // Names are text even where they look like numbers.
-            layers.extend(value.as_ref().map(|value| Overlay::text(flag, key, value)));
+            overlays.extend(value.as_ref().map(|value| Overlay::text(flag, key, value)));
         }
         if let Some(budget) = &self.budget {
             let budget = kuramoto_model::matching::parse_budget(budget)?;
-            layers.push(Overlay::set("--budget", "budget", &budget.to_string()));
+            overlays.push(Overlay::set("--budget", "budget", &budget.to_string()));
             // A width, as a saved configuration has one, would leave the budget without effect.
-            layers.push(Overlay::set("--budget", "model.width", "0"));
+            overlays.push(Overlay::set("--budget", "model.width", "0"));
         }
-        layers.extend(self.keys.given().map(|(flag, key, value)| Overlay::set(flag, key, value)));
+        overlays.extend(self.keys.given().map(|(flag, key, value)| Overlay::set(flag, key, value)));
         let lengths = [
             ("--steps", "length.steps", &self.steps),
             ("--tokens", "length.tokens", &self.tokens),
             ("--epochs", "length.epochs", &self.epochs),
         ];
         let given = |(flag, key, value): (&str, &str, &Option<String>)| Some(Overlay::set(flag, key, value.as_ref()?));
-        layers.extend(lengths.into_iter().filter_map(given));
+        overlays.extend(lengths.into_iter().filter_map(given));
         if self.test {
-            layers.push(Overlay::set("--test", "validation.test", "true"));
+            overlays.push(Overlay::set("--test", "validation.test", "true"));
         }
         for pair in &self.set {
-            layers.push(Overlay::pair("--set", pair)?);
+            overlays.push(Overlay::pair("--set", pair)?);
         }
-        Ok(layers)
+        Ok(overlays)
     }
 
-    fn cache(&self) -> PathBuf {
-        self.cache.clone().unwrap_or_else(data::default_cache)
+    fn corpora(&self) -> CorpusOptions {
+        let announce: fn(&str) = |address| crate::note(&format!("fetching {address} .."));
+        CorpusOptions { cache: self.cache.clone(), download: self.download.then_some(announce) }
     }
 
-    /// Threads to train with, in each process.
-    fn threads(&self, group: &dyn Group) -> Result<usize> {
+    fn device(&self, group: Arc<dyn Group>) -> Result<Cpu> {
         let (threads, cores) = (crate::threads(self.threads)?, crate::threads(None)?);
         let refuse = |allowed: String| Err(crate::wrong("--pin", true, allowed).into());
         if self.pin && group.size() > 1 {
@@ -255,113 +229,42 @@ impl Arguments {
         if self.pin && threads > cores {
             return refuse(format!("{threads} threads would each need a core, and there are {cores}: ask for fewer"));
         }
-        Ok(threads)
+        Ok(Cpu { threads, pin: self.pin, group })
     }
 
-    /// A new run, or the one to resume; locked.
-    pub fn open(&self, group: &dyn Group) -> Result<Opened> {
-        let threads = self.threads(group)?;
-        let (run, corpus) = match &self.resume {
-            None => self.create(threads, group)?,
-            Some(folder) => {
-                let run = self.reopen(folder)?;
-                kuramoto_train::check(run.config(), threads, group)?;
-                let corpus = Corpus::of_run(&run, &self.cache())?;
-                (run, corpus)
-            }
+    /// A new run, or the one to resume.
+    fn open<'a>(&self, overlays: &[Overlay], setting: Setting<'a>) -> Result<Session<'a>, Error> {
+        let corpora = self.corpora();
+        let Some(folder) = &self.resume else {
+            let (overlays, ablations, folder) = (overlays.to_vec(), self.ablations.clone(), self.out.clone());
+            return Session::create(&NewRun { overlays, ablations, folder, corpora }, setting);
         };
-        match run.lock()? {
-            Some(lock) => Ok(Opened { run, corpus, threads, is_new: self.resume.is_none(), _lock: Some(lock) }),
-            None => {
-                Err(Error::Run { path: run.folder().into(), why: "another process is training this run".into() }.into())
-            }
+        let new_only = [("--ablation", !self.ablations.is_empty()), ("--download", self.download)];
+        if let Some((flag, _)) = new_only.into_iter().find(|(_, given)| *given) {
+            return Err(Error::Config { origin: flag.into(), why: "it goes with a new run, not with --resume".into() });
         }
-    }
-
-    /// The run that the first process has opened, with its configuration.
-    pub fn follow(&self, folder: &Path, config: &str) -> Result<Opened> {
-        let threads = self.threads(&Alone)?;
-        let mut run = Run::open(folder)?;
-        run.reconfigure(&[Overlay::parse("the first process", config)?])?;
-        let corpus = match self.download {
-            true => Corpus::open(&self.fetched(run.config().source()?)?, &self.cache())?,
-            false => Corpus::of_run(&run, &self.cache())?,
-        };
-        Ok(Opened { run, corpus, threads, is_new: false, _lock: None })
-    }
-
-    /// A source that can be opened: fetched if that was asked for.
-    fn fetched(&self, source: data::Source) -> Result<data::Source> {
-        if !self.download || source != data::Source::Enwik8(None) {
-            return Ok(source);
-        }
-        crate::note(&format!("fetching {ENWIK8_ADDRESS} .."));
-        Ok(data::Source::Enwik8(Some(data::download(ENWIK8_ADDRESS, &self.cache())?)))
-    }
-
-    fn create(&self, threads: usize, group: &dyn Group) -> Result<(Run, Corpus)> {
-        let mut config = Config::from_overlays(&self.layers()?)?;
-        config.model.ablate(&self.ablations)?;
-        let corpus = Corpus::open(&self.fetched(config.source()?)?, &self.cache())?;
-        config.resolve(corpus.identity())?;
-        kuramoto_train::check(&config, threads, group)?;
-        let folder = match &self.out {
-            Some(folder) => folder.clone(),
-            None => {
-                let name = format!("{}-{}", corpus.identity().name, config.model.kind().name());
-                claim_name(Path::new("runs"), &name)?
-            }
-        };
-        Ok((Run::create(&System, &folder, &config, corpus.identity())?, corpus))
-    }
-
-    fn reopen(&self, folder: &Path) -> Result<Run> {
-        let refuse =
-            |flag: &str| Error::Config { origin: flag.into(), why: "it goes with a new run, not with --resume".into() };
-        if !self.ablations.is_empty() {
-            return Err(refuse("--ablation").into());
-        }
-        if self.download {
-            return Err(refuse("--download").into());
-        }
-        let mut run = Run::open(folder)?;
-        if let Some(path) = &self.data_path {
-            run.set_data_path(path);
-        }
-        let mut layers = self.layers()?;
-        layers.retain(|layer| layer.origin != "--data-path");
-        run.reconfigure(&layers)?;
-        Ok(run)
+        let kept: Vec<Overlay> = overlays.iter().filter(|overlay| overlay.origin != "--data-path").cloned().collect();
+        Session::resume(folder, &kept, self.data_path.as_deref(), &corpora, setting)
     }
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let job = Job::join()?;
-    match together::open(arguments, &job) {
-        Ok(Some(opened)) => train(arguments, &job, &opened).or_else(|error| together::failed(&job, error)),
-        Ok(None) => Ok(together::FOLLOWED),
-        Err(error) => together::could_not_begin(&job, error),
+    let processes = Processes::join()?;
+    let overlays = arguments.overlays()?;
+    let device = arguments.device(processes.group())?;
+    let setting = Setting { core_peak_flops: Some(peak::measure(0.05)), ..Setting::new(&device) };
+    match arguments.open(&overlays, setting) {
+        Ok(session) => train(arguments, &processes, &session).or_else(|error| processes::failed(&processes, error)),
+        Err(error) => processes::could_not_begin(&processes, error),
     }
 }
 
-fn train(arguments: &Arguments, job: &Job, opened: &Opened) -> Result<ExitCode> {
-    let Opened { run, corpus, threads, .. } = opened;
-    let threads = *threads;
+fn train(arguments: &Arguments, processes: &Processes, session: &Session<'_>) -> Result<ExitCode> {
     // From here on there is something to save; until now a signal may end the process as it is.
     let signals = Signals::listen().context("cannot listen to signals")?;
-    let lanes = job.group().part(run.config().batch.lanes).len();
-    let peak = peak::measure(0.05) * (threads.min(lanes) * job.group().size()) as f64;
-    let setting = Setting {
-        threads,
-        disk: &System,
-        peak_flops: Some(peak),
-        pin: arguments.pin,
-        group: job.group(),
-        overlap: arguments.overlap,
-    };
-    if !job.leads() {
-        kuramoto_train::train(run, corpus, &setting, &mut Follower(signals))?;
-        return Ok(together::FOLLOWED);
+    if !processes.leads() {
+        session.train(&mut Follower(signals))?;
+        return Ok(processes::FOLLOWED);
     }
     let style = match (arguments.json, std::io::stderr().is_terminal()) {
         (true, _) => Style::Json,
@@ -369,20 +272,20 @@ fn train(arguments: &Arguments, job: &Job, opened: &Opened) -> Result<ExitCode> 
         (false, false) => Style::Lines,
     };
     let mut progress = Progress::new(style, signals.clone());
-    let outcome = kuramoto_train::train(run, corpus, &setting, &mut progress);
+    let outcome = session.train(&mut progress);
     progress.finish();
     let summary = outcome?;
-    let told = match arguments.json {
+    let printed = match arguments.json {
         true => crate::print(&format!("{}\n", serde_json::to_string(&summary)?)),
-        false => crate::print(&conclusion(run, &summary)?),
+        false => crate::print(&conclusion(session.run(), &summary)?),
     };
     // Where training stopped because nobody reads, nobody reads this either.
     if summary.ended != Ended::Interrupted {
-        told?;
+        printed?;
     }
     Ok(match summary.ended {
-        // Another process may be the one that was told.
-        Ended::Interrupted if job.group().size() > 1 && !signals.came() => ExitCode::from(signals::TERMINATED),
+        // Another process may be the one that got the signal.
+        Ended::Interrupted if processes.group().size() > 1 && !signals.came() => ExitCode::from(signals::TERMINATED),
         Ended::Interrupted => ExitCode::from(signals.exit_code()),
         _ => ExitCode::SUCCESS,
     })
@@ -417,13 +320,8 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
     ));
     if let Some(share) = summary.exchange_share {
         lines.push(format!(
-            "{:.1}% of the time went into exchanging gradients and waiting for each other{}\n",
-            100.0 * share,
-            match summary.overlapped {
-                Some(true) => "; they were sent while computing",
-                Some(false) => "; they were sent after computing",
-                None => "",
-            }
+            "{:.1}% of the time went into exchanging gradients and waiting for each other\n",
+            100.0 * share
         ));
     }
     lines.push("a sample, at temperature 0.8:\n".into());

@@ -70,7 +70,10 @@ impl Processes {
                         "this was started as several processes, but MPI knows of one: start it with mpirun, or with \
                          srun --mpi=pmix",
                     )),
-                    _ => Ok(Processes { group: Arc::new(world), _universe: universe }.abort_on_panic()),
+                    _ => {
+                        compute_alike(&world);
+                        Ok(Processes { group: Arc::new(world), _universe: universe }.abort_on_panic())
+                    }
                 }
             }
             Some(_) => Err(refuse("MPI", "its library does not allow threads to take turns (MPI_THREAD_SERIALIZED)")),
@@ -96,6 +99,16 @@ impl Processes {
         use mpi::topology::Communicator;
         mpi::topology::SimpleCommunicator::world().abort(code.into())
     }
+}
+
+/// Machines may differ in their instructions, and these in rounding: all use what all have.
+#[cfg(feature = "mpi")]
+fn compute_alike(group: &dyn Group) {
+    use kuramoto_kernels::arch::{self, Level};
+    let mut levels = vec![arch::level() as u8; group.size()];
+    group.gather_parts(&mut levels, group.size(), 1);
+    let everywhere = |level: &Level| levels.iter().all(|&other| *level as u8 <= other);
+    arch::limit([Level::Avx512, Level::Avx2].into_iter().find(everywhere).unwrap_or(Level::Portable));
 }
 
 #[cfg(feature = "mpi")]

@@ -8,6 +8,7 @@ use crate::arms::{Arm, arms};
 use crate::error::{Error, Result};
 use crate::scale::Scale;
 use kuramoto_model::ModelConfig;
+use kuramoto_engine::{Cpu, Device};
 use kuramoto_model::ablation::ABLATIONS;
 use kuramoto_train::data::Source;
 use kuramoto_train::data::source::ENWIK8_SHA256;
@@ -392,6 +393,12 @@ fn planned(index: usize, arm: &Arm, config: Config, corpus: &Identity, budget: u
         folder: format!("runs/{}-{}-{}-{}-seed{seed}", arm.table, arm.name, corpus.name, size(budget)),
         config,
     })
+}
+
+/// Bytes of memory that a run will hold on so many threads, besides the corpus.
+pub(crate) fn planned_memory(config: &Config, threads: usize) -> Result<usize> {
+    let planned = Cpu::new(threads).planned_bytes(&config.model, &config.shape());
+    Ok(planned.map_err(kuramoto_train::Error::from)?)
 }
 
 /// A parameter budget, short.

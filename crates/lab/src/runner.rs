@@ -8,7 +8,8 @@ use crate::plan::{Plan, Planned};
 use crate::proof;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Corpus, Observer, Run, Setting, Summary, train};
+use kuramoto_engine::Cpu;
+use kuramoto_train::{Corpus, Observer, Run, Session, Setting, Summary};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -108,7 +109,7 @@ pub fn run_one(
     planned: &Planned,
     corpora: &Corpora,
     threads: usize,
-    peak_flops: Option<f64>,
+    core_peak_flops: Option<f64>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     match status(plan, planned)? {
@@ -130,15 +131,16 @@ pub fn run_one(
             created => created?,
         },
     };
-    let Some(_lock) = run.lock()? else { return Ok(Outcome::Taken) };
+    let device = Cpu::new(threads);
+    let setting = Setting { core_peak_flops, ..Setting::new(&device) };
+    let Some(session) = Session::open(run, corpus, setting)? else { return Ok(Outcome::Taken) };
     // It may have been finished between the first look and the lock.
-    if let Some(summary) = proof::finished(&run)? {
+    if let Some(summary) = proof::finished(session.run())? {
         return Ok(Outcome::WasFinished(Box::new(summary)));
     }
-    let setting = Setting { peak_flops, ..Setting::alone(threads, &System) };
-    let summary = train(&run, &corpus, &setting, observer)?;
+    let summary = session.train(observer)?;
     if summary.ended != Ended::Interrupted {
-        proof::write(&run, &summary)?;
+        proof::write(session.run(), &summary)?;
     }
     Ok(Outcome::Ran(Box::new(summary)))
 }
@@ -159,8 +161,8 @@ pub struct Workers {
     pub jobs: usize,
     /// Threads of each.
     pub threads: usize,
-    /// Of one job's threads together, for utilisation.
-    pub peak_flops: Option<f64>,
+    /// Of a core, for utilisation.
+    pub core_peak_flops: Option<f64>,
 }
 
 /// Runs what is missing of `chosen`. A run that fails stops no other: they do not depend on each other.
@@ -169,7 +171,7 @@ pub fn run_all(plan: &Plan, chosen: &[&Planned], corpora: &Corpora, workers: &Wo
     let work = || {
         while let Some(run) = chosen.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !watcher.stop()) {
             let mut observer = watcher.begins(run);
-            let outcome = run_one(plan, run, corpora, workers.threads, workers.peak_flops, &mut *observer);
+            let outcome = run_one(plan, run, corpora, workers.threads, workers.core_peak_flops, &mut *observer);
             drop(observer);
             watcher.ended(run, &outcome);
         }

@@ -57,7 +57,7 @@ impl Task {
         }
         let mut most = 0;
         for run in &plan.runs {
-            most = most.max(kuramoto_train::planned_memory(&run.config, self.cpus)?);
+            most = most.max(crate::plan::planned_memory(&run.config, self.cpus)?);
         }
         Ok(most as u64 / 1_000_000 + REST)
     }

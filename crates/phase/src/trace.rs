@@ -2,65 +2,52 @@
 
 use crate::error::{Error, Result};
 use kuramoto_kernels::Real;
-use kuramoto_model::{Draw, Gates, Hooks, Kuramoto, Network, Pass};
+use kuramoto_model::{Gates, Hooks, Kuramoto, Network, Weights};
 
-/// A trained Kuramoto model that can be looked into, one window of text at a time.
-pub struct Probe<F: Real> {
-    network: Kuramoto,
-    parameters: Vec<F>,
-    tables: <Kuramoto as Network<F>>::Tables,
+/// A trained Kuramoto model with room for one window of text.
+pub struct Probe<F: Real>
+where
+    Kuramoto: Network<F>,
+{
+    weights: Weights<F, Kuramoto>,
     work: <Kuramoto as Network<F>>::Workspace,
 }
 
-impl<F: Real> Probe<F> {
-    /// Of a model and its parameters.
-    pub fn new(network: Kuramoto, parameters: Vec<F>) -> Probe<F> {
-        let (mut tables, work) = (Network::<F>::tables(&network), Network::<F>::workspace(&network));
-        network.prepare(&parameters, &mut tables);
-        Probe { network, parameters, tables, work }
+impl<F: Real> Probe<F>
+where
+    Kuramoto: Network<F>,
+{
+    /// Of a trained model.
+    pub fn new(weights: Weights<F, Kuramoto>) -> Probe<F> {
+        Probe { work: weights.workspace(), weights }
     }
 
     /// The model.
-    pub fn network(&self) -> &Kuramoto {
-        &self.network
-    }
-
-    /// The parameter arena.
-    pub fn parameters(&self) -> &[F] {
-        &self.parameters
+    pub fn weights(&self) -> &Weights<F, Kuramoto> {
+        &self.weights
     }
 
     /// Changes parameters, such as tau or omega, and derives from them what a pass needs.
     pub fn change(&mut self, change: impl FnOnce(&Kuramoto, &mut [F])) {
-        change(&self.network, &mut self.parameters);
-        self.network.prepare(&self.parameters, &mut self.tables);
-    }
-
-    /// A parameter by its name.
-    pub fn parameter(&self, name: &str) -> Option<&[F]> {
-        self.network.layout().find(name).map(|tensor| tensor.slot.of(&self.parameters))
+        self.weights.edit(change);
     }
 
     /// Runs a window; `hooks` read and change it.
-    pub fn run(&mut self, tokens: &[u8], hooks: &mut impl Hooks<F>) -> Result<()> {
+    pub fn run(&mut self, tokens: &[u8], hooks: &mut dyn Hooks<F>) -> Result<()> {
         if tokens.is_empty() {
             return Err(Error::Empty);
         }
-        Network::<F>::check(&self.network, tokens)?;
-        let pass = Pass { parameters: &self.parameters, tables: &self.tables, tokens, draw: Draw::EVALUATION };
-        self.network.forward(&pass, &mut self.work, hooks);
-        Ok(())
+        Ok(self.weights.forward(tokens, &mut self.work, hooks)?)
     }
 
     /// Logits (n x vocab) of the last window.
     pub fn logits(&self, n: usize) -> Vec<F> {
-        Network::<F>::logits(&self.network, &self.parameters, &self.work, n)
+        self.weights.logits(n, &self.work)
     }
 
     /// Nats of every target of the last window; uses up its logits.
     pub fn losses(&mut self, targets: &[u8]) -> Result<&[f64]> {
-        Network::<F>::check(&self.network, targets)?;
-        Ok(self.network.losses(&self.parameters, &mut self.work, targets))
+        Ok(self.weights.losses(targets, &mut self.work)?)
     }
 }
 

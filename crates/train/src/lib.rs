@@ -56,6 +56,6 @@ pub use error::{Error, Result};
 pub use metrics::Row;
 pub use overlay::Overlay;
 pub use run::{Run, Summary, Which};
-pub use session::{Corpora, NewRun, Session};
+pub use session::{CorpusOptions, NewRun, Session};
 pub use setting::{Observer, Setting, TrainingPlan, check_memory};
 pub use state::State;

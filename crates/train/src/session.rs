@@ -25,19 +25,19 @@ pub struct NewRun {
     /// Its folder; the next free `runs/CORPUS-MODEL-N` if None.
     pub folder: Option<PathBuf>,
     /// Where corpora are found.
-    pub corpora: Corpora,
+    pub corpora: CorpusOptions,
 }
 
 /// Where corpora are found.
 #[derive(Clone, Debug, Default)]
-pub struct Corpora {
+pub struct CorpusOptions {
     /// Folder of prepared corpora; that of the user if None.
     pub cache: Option<PathBuf>,
     /// Fetches enwik8 from its official address if it is not here; called with the address before it does.
     pub download: Option<fn(&str)>,
 }
 
-impl Corpora {
+impl CorpusOptions {
     /// Folder of prepared corpora.
     pub fn cache(&self) -> PathBuf {
         self.cache.clone().unwrap_or_else(data::default_cache)
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         folder: &Path,
         overlays: &[Overlay],
         data_path: Option<&str>,
-        corpora: &Corpora,
+        corpora: &CorpusOptions,
         setting: Setting<'a>,
     ) -> Result<Session<'a>> {
         in_all_processes(corpora, setting, || {
@@ -176,7 +176,7 @@ impl Opened {
         Ok(serde_json::to_vec(&Opened { folder, config: run.config().to_toml() }).expect("two strings are plain data"))
     }
 
-    fn follow<'a>(message: &[u8], corpora: &Corpora, setting: Setting<'a>) -> Result<Session<'a>> {
+    fn follow<'a>(message: &[u8], corpora: &CorpusOptions, setting: Setting<'a>) -> Result<Session<'a>> {
         let opened: Opened = serde_json::from_slice(message).expect("the first process wrote it just now");
         let mut run = Run::open(Path::new(&opened.folder))?;
         run.reconfigure(&[Overlay::parse("the first process", &opened.config)?])?;
@@ -188,7 +188,7 @@ impl Opened {
 /// Opens a session in the first process, then in the others, which find everything in place. An error in one is an error in
 /// all: [`Error::OtherProcess`] in those that did not cause it.
 fn in_all_processes<'a>(
-    corpora: &Corpora,
+    corpora: &CorpusOptions,
     setting: Setting<'a>,
     open: impl FnOnce() -> Result<Session<'a>>,
 ) -> Result<Session<'a>> {

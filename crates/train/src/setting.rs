@@ -72,14 +72,14 @@ pub struct Setting<'a> {
     pub device: &'a dyn Device,
     /// The files.
     pub disk: &'a dyn Disk,
-    /// Multiply-adds of the whole machine counted as FLOP/s, for utilisation.
-    pub peak_flops: Option<f64>,
+    /// Multiply-adds of a core counted as FLOP/s, for utilisation.
+    pub core_peak_flops: Option<f64>,
 }
 
 impl<'a> Setting<'a> {
     /// On a device and the system's files.
     pub fn new(device: &'a dyn Device) -> Setting<'a> {
-        Setting { device, disk: &System, peak_flops: None }
+        Setting { device, disk: &System, core_peak_flops: None }
     }
 
     /// True for the process that reads and writes.

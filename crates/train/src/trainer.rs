@@ -53,17 +53,14 @@ struct Trainer<'a> {
     targets: Vec<u8>,
     /// The last step that is safe on disk.
     saved: Option<u64>,
+    /// Of all threads of all processes, where it was measured.
+    peak_flops: Option<f64>,
     /// Seconds of steps of this process, and of their exchanges.
     worked: (f64, f64),
 }
 
 impl<'a> Trainer<'a> {
-    fn new(
-        run: &'a Run,
-        corpus: &'a Corpus,
-        setting: &'a Setting<'a>,
-        observer: &'a mut dyn Observer,
-    ) -> Result<Self> {
+    fn new(run: &'a Run, corpus: &'a Corpus, setting: &'a Setting<'a>, observer: &'a mut dyn Observer) -> Result<Self> {
         let config = run.config();
         let batch = &config.batch;
         let sampler = config.sampler(corpus.identity())?;
@@ -91,7 +88,9 @@ impl<'a> Trainer<'a> {
             }
             recorder = Some(Recorder::resume(setting.disk, run.folder(), state.step)?);
         }
+        let threads = setting.device.threads(&shape);
         let trainer = Trainer {
+            peak_flops: setting.core_peak_flops.map(|peak| peak * (threads * group.size()) as f64),
             floor: corpus.floor(&validation),
             tokens: vec![0; batch.sequences * batch.context],
             targets: vec![0; batch.sequences * batch.context],
@@ -123,7 +122,7 @@ impl<'a> Trainer<'a> {
             validation_bytes: trainer.validation.iter().map(|window| window.len).sum(),
             floor: trainer.floor,
             device: trainer.engine.device().into(),
-            threads: setting.device.threads(&shape),
+            threads,
             processes: trainer.group.size(),
         });
         Ok(trainer)
@@ -203,8 +202,8 @@ impl<'a> Trainer<'a> {
         let seconds = started.elapsed().as_secs_f64();
         self.worked = (self.worked.0 + seconds, self.worked.1 + self.engine.timings().exchange);
         row.tokens_per_second = config.batch.tokens() as f64 / seconds;
-        row.utilisation =
-            self.setting.peak_flops.map(|peak| config.model.flops(context).training * row.tokens_per_second / peak);
+        let flops_per_second = config.model.flops(context).training * row.tokens_per_second;
+        row.utilisation = self.peak_flops.map(|peak| flops_per_second / peak);
         if self.validation_is_due() {
             self.observer.busy("validating");
             self.engine.check_agreement()?;
@@ -274,12 +273,8 @@ impl<'a> Trainer<'a> {
 
     fn save_as(&mut self, folder: &Path) -> Result<()> {
         let layout = self.engine.layout().clone();
-        let snapshot = Snapshot {
-            config: self.run.config(),
-            layout: &layout,
-            arenas: self.engine.arenas()?,
-            state: &self.state,
-        };
+        let snapshot =
+            Snapshot { config: self.run.config(), layout: &layout, arenas: self.engine.arenas()?, state: &self.state };
         checkpoint::save(self.setting.disk, folder, &snapshot)
     }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use kuramoto_train::disk::System;
-use kuramoto_train::{Overlay, Run, checkpoint, train};
+use kuramoto_train::{Overlay, Run, checkpoint};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn reopened(run: &Path) -> (u64, Vec<String>) {
     }
     let (_, corpus) = tiny("");
     let mut stop = Stop(Vec::new(), 0);
-    train(&Run::open(run).unwrap(), &corpus, &setting(&System, 1), &mut stop).unwrap();
+    train(&Run::open(run).unwrap(), &corpus, &System, 1, &mut stop).unwrap();
     (stop.1, stop.0)
 }
 
@@ -107,7 +107,7 @@ fn without_any_good_checkpoint_nothing_is_touched() {
     }
     let (_, corpus) = tiny("");
     let opened = Run::open(&run).unwrap();
-    let error = train(&opened, &corpus, &setting(&System, 1), &mut ()).unwrap_err().to_string();
+    let error = train(&opened, &corpus, &System, 1, &mut ()).unwrap_err().to_string();
     assert!(error.contains("none of the") && error.contains("state.json"), "{error}");
     assert!(checkpoint::folder(&run, 12).join("manifest.json").exists());
 }
@@ -140,7 +140,7 @@ fn a_damaged_best_stops_nothing() {
     let (_, corpus) = tiny(wild);
     let mut opened = Run::open(&run).unwrap();
     opened.reconfigure(&[Overlay::set("--steps", "length.steps", "13")]).unwrap();
-    let summary = train(&opened, &corpus, &setting(&System, 1), &mut ()).unwrap();
+    let summary = train(&opened, &corpus, &System, 1, &mut ()).unwrap();
     assert!(summary.test_bits_per_byte.is_some());
     assert!(opened.load(kuramoto_train::Which::Best, &layout(&opened)).is_ok());
 }
@@ -158,7 +158,7 @@ fn what_a_run_computes_cannot_be_changed() {
     opened.reconfigure(&set("length.steps", "5")).unwrap();
     // Fewer steps than were taken: refused, and nothing is saved of it.
     let (_, corpus) = tiny("");
-    let error = train(&opened, &corpus, &setting(&System, 1), &mut ()).unwrap_err().to_string();
+    let error = train(&opened, &corpus, &System, 1, &mut ()).unwrap_err().to_string();
     assert!(error.contains("has taken 12 steps already"), "{error}");
     assert_eq!(Run::open(&run).unwrap().config().length, kuramoto_train::config::Length::Steps(12));
     assert!(opened.summary().is_some());

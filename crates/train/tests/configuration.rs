@@ -2,8 +2,9 @@
 
 mod common;
 
+use kuramoto_model::ModelConfig;
 use kuramoto_train::Overlay;
-use kuramoto_train::config::{Config, Decay, Length, Model, Schedule};
+use kuramoto_train::config::{Config, Decay, Length, Schedule};
 use kuramoto_train::data::Identity;
 use proptest::prelude::*;
 
@@ -12,7 +13,7 @@ fn from_overlays(text: &str) -> Result<Config, kuramoto_train::Error> {
 }
 
 fn message(text: &str) -> String {
-    match layered(text) {
+    match from_overlays(text) {
         Err(error) => error.to_string(),
         Ok(mut config) => config.resolve(&enwik8()).unwrap_err().to_string(),
     }
@@ -33,7 +34,7 @@ fn the_paper_protocol_is_the_papers() {
     ];
     for (preset, kind, parameters) in expected {
         let text = format!("preset = '{preset}'\nprotocol = 'paper'\nmodel.kind = '{kind}'");
-        let mut config = layered(&text).unwrap();
+        let mut config = from_overlays(&text).unwrap();
         config.resolve(&enwik8()).unwrap();
         assert_eq!(config.model.parameters().unwrap(), parameters);
         let optimizer = &config.optimizer;
@@ -67,7 +68,7 @@ fn later_layers_win_and_whole_numbers_are_numbers() {
 #[test]
 fn what_is_saved_is_read_back() {
     for text in ["", "preset = '5m'\nmodel.kind = 'transformer'", common::TINY] {
-        let mut config = layered(text).unwrap();
+        let mut config = from_overlays(text).unwrap();
         config.resolve(&enwik8()).unwrap();
         assert_eq!(Config::parse("config.toml", &config.to_toml()).unwrap(), config);
         let again = Overlay::parse("config.toml", &config.to_toml()).unwrap();
@@ -81,7 +82,7 @@ fn mistakes_are_named_with_a_suggestion() {
         ("optimiser.clip = 1", "there is no key optimiser; did you mean optimizer?"),
         ("[optimizer]\nlearning_rate = 1", "no key optimizer.learning_rate; did you mean learning-rate?"),
         ("[model]\nhead = 2", "no key model.head; did you mean heads?"),
-        ("[batch]\nxyz = 2", "no key batch.xyz; there are accumulate, context, lanes, sequences"),
+        ("[batch]\nxyz = 2", "no key batch.xyz; there are context, lanes, sequences"),
         ("seed = 'x'", "seed = \"x\" is not allowed: it must be of type integer"),
         ("batch = 3", "it is a section"),
         ("preset = 'huge'", "choose quick, 1m or 5m"),
@@ -112,20 +113,18 @@ fn mistakes_are_named_with_a_suggestion() {
 
 #[test]
 fn ablations_are_matched_again() {
-    let mut config = layered("preset = '1m'").unwrap();
-    config.model.ablate(&["low-rank-transport".into()]).unwrap();
+    let mut config = from_overlays("preset = '1m'").unwrap();
+    config.model.ablate(&["low-rank-transport"]).unwrap();
     config.resolve(&enwik8()).unwrap();
     assert_eq!(config.model.width(), 164);
-    let mut config = layered("model.kind = 'transformer'").unwrap();
-    assert!(
-        config.model.ablate(&["no-value-gate".into()]).unwrap_err().to_string().contains("only the Kuramoto model")
-    );
+    let mut config = from_overlays("model.kind = 'transformer'").unwrap();
+    assert!(config.model.ablate(&["no-value-gate"]).unwrap_err().to_string().contains("only the Kuramoto model"));
 }
 
 #[test]
 fn the_learning_rate_rises_and_falls() {
     let optimizer =
-        layered("optimizer = { learning-rate = 2, warmup = 10, schedule = 'cosine', final-fraction = 0.25 }");
+        from_overlays("optimizer = { learning-rate = 2, warmup = 10, schedule = 'cosine', final-fraction = 0.25 }");
     let optimizer = optimizer.unwrap().optimizer;
     let at = |step| optimizer.learning_rate_at(step, 110);
     let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
@@ -135,7 +134,7 @@ fn the_learning_rate_rises_and_falls() {
 proptest! {
     #[test]
     fn any_text_is_a_configuration_or_an_error(text in ".{0,200}") {
-        if let Ok(mut config) = layered(&text) {
+        if let Ok(mut config) = from_overlays(&text) {
             let _ = config.resolve(&enwik8());
         }
     }

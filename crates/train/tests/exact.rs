@@ -5,16 +5,17 @@ mod common;
 use common::*;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Corpus, Overlay, Run, train};
+use kuramoto_train::{Corpus, Overlay, Run};
 use proptest::prelude::*;
 use std::path::Path;
+use std::sync::Arc;
 
 const TRANSFORMER: &str = "model = { kind = 'transformer' }";
 
-fn resume(folder: &Path, corpus: &Corpus, threads: usize) -> Vec<String> {
+fn resume(folder: &Path, corpus: &Arc<Corpus>, threads: usize) -> Vec<String> {
     let run = Run::open(folder).unwrap();
     let mut watch = Watch::default();
-    train(&run, corpus, &setting(&System, threads), &mut watch).unwrap();
+    train(&run, corpus, &System, threads, &mut watch).unwrap();
     watch.warnings
 }
 
@@ -42,7 +43,7 @@ fn stopped_after_any_step_and_resumed() {
         for stop in 0..12 {
             let folder = folder.path().join(stop.to_string());
             let run = Run::create(&System, &folder, &config, corpus.identity()).unwrap();
-            let summary = train(&run, &corpus, &setting(&System, 2), &mut StopAfter(stop)).unwrap();
+            let summary = train(&run, &corpus, &System, 2, &mut StopAfter(stop)).unwrap();
             assert_eq!((summary.ended, summary.steps), (Ended::Interrupted, stop));
             resume(&folder, &corpus, 1 + stop as usize % 3);
             // A run that was stopped has a checkpoint of that step more, which may take the place of another.
@@ -67,7 +68,7 @@ fn killed_at_any_operation_and_resumed() {
         let created = Run::create(&disk, &folder, &config, corpus.identity());
         let Ok(run) = created else { continue };
         let mut watch = Watch { disk: Some(&disk), ..Default::default() };
-        let ended = train(&run, &corpus, &setting(&disk, 2), &mut watch);
+        let ended = train(&run, &corpus, &disk, 2, &mut watch);
         if !disk.is_dead() {
             assert_eq!(ended.unwrap().ended, Ended::Finished);
             break;
@@ -94,7 +95,7 @@ fn a_disk_that_is_full_for_a_while() {
         let run = Run::create(&System, &folder, &config, corpus.identity()).unwrap();
         let disk = Faulty::new(from, length);
         let mut watch = Watch::default();
-        match train(&run, &corpus, &setting(&disk, 2), &mut watch) {
+        match train(&run, &corpus, &disk, 2, &mut watch) {
             Ok(_) => assert!(!watch.warnings.is_empty(), "nothing was said of operation {from}"),
             // Only if the last checkpoint or the summary could not be written; then it says so and can be resumed.
             Err(error) => {
@@ -117,22 +118,8 @@ fn lengthened_at_a_constant_learning_rate() {
     let (_, corpus) = tiny("");
     let mut run = Run::open(&parts).unwrap();
     run.reconfigure(&[Overlay::set("--steps", "length.steps", "12")]).unwrap();
-    train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap();
+    train(&run, &corpus, &System, 2, &mut ()).unwrap();
     assert!(outcome(&parts) == outcome(&whole));
-}
-
-#[test]
-fn accumulated_batches_are_one_larger_batch() {
-    let folder = folder();
-    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
-    train_new("batch = { sequences = 6 }", &one, 2);
-    train_new("batch = { sequences = 3, accumulate = 2 }", &two, 2);
-    assert_eq!(outcome_numbers(&one), outcome_numbers(&two));
-}
-
-fn outcome_numbers(folder: &Path) -> Vec<f64> {
-    let rows = kuramoto_train::metrics::read(&folder.join("metrics.jsonl")).unwrap();
-    rows.iter().flat_map(|row| [row.train_bits_per_byte, row.gradient_norm]).collect()
 }
 
 proptest! {
@@ -148,7 +135,7 @@ proptest! {
         Run::create(&System, &parts, &config, corpus.identity()).unwrap();
         for (i, &stop) in stops.iter().enumerate() {
             let run = Run::open(&parts).unwrap();
-            train(&run, &corpus, &setting(&System, threads + i), &mut StopAfter(stop)).unwrap();
+            train(&run, &corpus, &System, threads + i, &mut StopAfter(stop)).unwrap();
         }
         resume(&parts, &corpus, threads);
         prop_assert!(outcome(&parts) == outcome(&whole));

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Error, Run, metrics, train};
+use kuramoto_train::{Error, Run, metrics};
 
 const LONG: &str = "length = { steps = 200 }\nvalidation.every = 100\ncheckpoints.every = 0\n\
                     optimizer = { decay = 'weights', weight-decay = 0.01, schedule = 'cosine', final-fraction = 0.1 }";
@@ -59,11 +59,18 @@ fn early_stop_and_test() {
     // Resumed, it does not go on past its end.
     let (_, corpus) = tiny("");
     let run = Run::open(&folder.path().join("run")).unwrap();
-    let again = train(&run, &corpus, &setting(&System, 1), &mut ()).unwrap();
+    let again = train(&run, &corpus, &System, 1, &mut ()).unwrap();
     assert_eq!((again.ended, again.steps), (Ended::EarlyStop, summary.steps));
     // The test was of the best parameters, which eval finds again.
     let split = kuramoto_train::Split::Test;
-    let found = kuramoto_train::evaluate::evaluate(&run, kuramoto_train::Which::Best, &corpus, split, 1).unwrap();
+    let found = kuramoto_train::evaluate::evaluate(
+        &run,
+        kuramoto_train::Which::Best,
+        &corpus,
+        split,
+        &kuramoto_engine::Cpu::new(1),
+    )
+    .unwrap();
     assert_eq!((Some(found.bits_per_byte), found.step), (summary.test_bits_per_byte, best));
 }
 
@@ -85,7 +92,7 @@ fn a_step_that_is_not_finite_is_not_applied() {
     let (config, corpus) = tiny(bad);
     let path = folder.path().join("stop");
     let run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
-    let error = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
+    let error = train(&run, &corpus, &System, 2, &mut ()).unwrap_err();
     let Error::BadStep { step, kept, .. } = &error else { panic!("{error}") };
     assert!(error.to_string().contains("was not applied"), "{error}");
     let batch = std::fs::read(kept.join("batch.bytes")).unwrap();
@@ -97,7 +104,7 @@ fn a_step_that_is_not_finite_is_not_applied() {
     let path = folder.path().join("skip");
     let run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
     let mut watch = Watch::default();
-    let summary = train(&run, &corpus, &setting(&System, 2), &mut watch).unwrap();
+    let summary = train(&run, &corpus, &System, 2, &mut watch).unwrap();
     assert!(summary.bad_steps > 0 && watch.warnings.len() as u64 == summary.bad_steps);
     let rows = metrics::read(&path.join("metrics.jsonl"));
     assert_eq!(rows.unwrap().iter().filter(|row| row.bad.is_some()).count() as u64, summary.bad_steps);
@@ -110,7 +117,7 @@ fn a_validation_that_is_not_finite_is_never_the_best() {
     let path = folder.path().join("run");
     let (config, corpus) = tiny("optimizer = { learning-rate = 1e30, warmup = 0 }\nvalidation.every = 1");
     let run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
-    train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
+    train(&run, &corpus, &System, 2, &mut ()).unwrap_err();
     let found = run.newest(&layout(&run)).unwrap().unwrap();
     assert!(found.loaded.state.best.is_none_or(|best| best.bits_per_byte.is_finite()));
 }
@@ -122,21 +129,21 @@ fn a_run_that_stopped_at_a_bad_step_can_go_on() {
     let path = folder.path().join("run");
     let (config, corpus) = tiny("bad-steps.spike = 1.0\nlength = { steps = 120 }\noptimizer.learning-rate = 0.03");
     let mut run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
-    let error = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
+    let error = train(&run, &corpus, &System, 2, &mut ()).unwrap_err();
     let Error::BadStep { step, .. } = error else { panic!("{error}") };
     assert_eq!(run.newest(&layout(&run)).unwrap().unwrap().loaded.state.step, step - 1, "the steps before are saved");
-    let repeated = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap_err();
+    let repeated = train(&run, &corpus, &System, 2, &mut ()).unwrap_err();
     assert!(matches!(repeated, Error::BadStep { step: again, .. } if again == step));
     run.reconfigure(&[kuramoto_train::Overlay::set("--on-bad-step", "bad-steps.policy", "skip")]).unwrap();
-    let summary = train(&run, &corpus, &setting(&System, 2), &mut ()).unwrap();
+    let summary = train(&run, &corpus, &System, 2, &mut ()).unwrap();
     assert!(summary.steps == 120 && summary.bad_steps > 0);
 }
 
 #[test]
 fn more_memory_than_there_is_is_refused_before_the_first_step() {
     let (mut config, _) = tiny("batch = { lanes = 1024, sequences = 1 }");
-    let kuramoto_train::config::ModelConfig::Kuramoto(model) = &mut config.model else { panic!() };
+    let kuramoto_model::ModelConfig::Kuramoto(model) = &mut config.model else { panic!() };
     (model.width, model.layers, model.heads) = (4096, 60, 1);
-    let error = kuramoto_train::check(&config, 2, &kuramoto_model::Alone).unwrap_err();
+    let error = kuramoto_train::check_memory(&config, &kuramoto_engine::Cpu::new(2)).unwrap_err();
     assert!(matches!(error, Error::Memory { .. }) && error.to_string().contains("MB are free"), "{error}");
 }

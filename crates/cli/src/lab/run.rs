@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let jobs = arguments.jobs.map_or(cores, |jobs| jobs as usize).clamp(1, chosen.len().max(1));
     let threads = (cores / jobs).max(1);
-    let workers = Workers { jobs, threads, peak_flops: Some(peak::measure(0.05) * threads as f64) };
+    let workers = Workers { jobs, threads, core_peak_flops: Some(peak::measure(0.05)) };
     let screen = Screen::new(chosen.iter().map(|run| run.flops).sum(), arguments.index.is_some())?;
     let corpora = Corpora::new(&arguments.cache.clone().unwrap_or_else(default_cache));
     run_all(&plan, &chosen, &corpora, &workers, &screen);

@@ -34,7 +34,7 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
 fn row(arm: &Arm, first: &Finished) -> Result<Vec<Cell>> {
     let config = &first.planned.config;
     let shares: Vec<f64> = arm.runs.values().filter_map(|run| run.utilisation).collect();
-    let memory = kuramoto_train::planned_memory(config, 1)? as f64 / 1e6;
+    let memory = crate::plan::planned_memory(config, 1)? as f64 / 1e6;
     let paper =
         (arm.table == "compare").then(|| paper::computed(&arm.corpus, &size(arm.budget), config.model.kind().name()));
     let (paper_speed, paper_memory) = paper.flatten().unzip();

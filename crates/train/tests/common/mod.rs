@@ -1,15 +1,16 @@
-//! A tiny run, and a disk that fails when told.
+//! A tiny run, and a disk that fails on purpose.
 
 #![allow(dead_code)]
 
-use kuramoto_train::checkpoint;
+use kuramoto_engine::Cpu;
+use kuramoto_model::with_network;
 use kuramoto_train::data::Source;
 use kuramoto_train::disk::{Disk, System};
-use kuramoto_train::metrics;
-use kuramoto_train::{Config, Overlay};
-use kuramoto_train::{Corpus, Observer, Row, Run, Setting, State, Summary};
+use kuramoto_train::{Config, Corpus, Observer, Overlay, Result, Row, Run, Session, Setting, State, Summary};
+use kuramoto_train::{checkpoint, metrics};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub const TINY: &str = r#"
@@ -30,23 +31,32 @@ pub fn folder() -> tempfile::TempDir {
 }
 
 /// The tiny configuration with changes laid over it, and its corpus.
-pub fn tiny(changes: &str) -> (Config, Corpus) {
+pub fn tiny(changes: &str) -> (Config, Arc<Corpus>) {
     let layers = [Overlay::parse("tiny", TINY).unwrap(), Overlay::parse("changes", changes).unwrap()];
     let mut config = Config::from_overlays(&layers).unwrap();
     let corpus = Corpus::open(&Source::find("tales", "", config.data.bytes).unwrap(), Path::new("unused")).unwrap();
     config.resolve(corpus.identity()).unwrap();
-    (config, corpus)
+    (config, Arc::new(corpus))
 }
 
 /// Trains a new run in `folder`.
 pub fn train_new(changes: &str, folder: &Path, threads: usize) -> Summary {
     let (config, corpus) = tiny(changes);
     let run = Run::create(&System, folder, &config, corpus.identity()).unwrap();
-    kuramoto_train::train(&run, &corpus, &setting(&System, threads), &mut ()).unwrap()
+    train(&run, &corpus, &System, threads, &mut ()).unwrap()
 }
 
-pub fn setting(disk: &dyn Disk, threads: usize) -> Setting<'_> {
-    Setting::alone(threads, disk)
+/// Trains a run from where it is.
+pub fn train(
+    run: &Run,
+    corpus: &Arc<Corpus>,
+    disk: &dyn Disk,
+    threads: usize,
+    observer: &mut dyn Observer,
+) -> Result<Summary> {
+    let device = Cpu::new(threads);
+    let setting = Setting { disk, ..Setting::new(&device) };
+    Session::open(run.clone(), corpus.clone(), setting)?.expect("no other process trains it").train(observer)
 }
 
 /// Everything of a run that must be the same bits in every repetition.
@@ -80,12 +90,8 @@ pub fn outcome(folder: &Path) -> Outcome {
 }
 
 pub fn layout(run: &Run) -> kuramoto_model::Layout {
-    use kuramoto_model::ModelConfig;
-    use kuramoto_model::{Kuramoto, Transformer};
-    match run.config().model.clone() {
-        ModelConfig::Kuramoto(config) => Kuramoto::new(config, 8).unwrap().layout().clone(),
-        ModelConfig::Transformer(config) => Transformer::new(config, 8).unwrap().layout().clone(),
-    }
+    let layout = || -> Result<_> { Ok(with_network!(&run.config().model, 8, |network| network.layout().clone())) };
+    layout().unwrap()
 }
 
 /// Asks to stop after so many steps.
@@ -118,7 +124,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Does as told until operation `from`, counted over all operations; fails `length` of them; then works again.
+/// Works until operation `from`, counted over all operations; fails `length` of them; then works again.
 pub struct Faulty {
     done: AtomicUsize,
     from: usize,
@@ -198,4 +204,11 @@ impl Disk for Faulty {
         }
         System.remove_folder(path)
     }
+}
+
+/// Training loss, gradient norm and validation of every row.
+pub fn outcome_curve(folder: &Path) -> Vec<f64> {
+    let rows = metrics::read(&folder.join("metrics.jsonl")).unwrap();
+    let numbers = |row: Row| [Some(row.train_bits_per_byte), Some(row.gradient_norm), row.validation_bits_per_byte];
+    rows.into_iter().flat_map(numbers).flatten().collect()
 }

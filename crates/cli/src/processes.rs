@@ -1,0 +1,42 @@
+//! `mpirun kuramoto train`: what several processes do apart from training. The first one writes and prints; the others
+//! follow.
+
+use crate::signals::Signals;
+use anyhow::Result;
+use kuramoto_engine::Processes;
+use kuramoto_train::{Error, Observer};
+use std::process::ExitCode;
+
+/// The exit code of a process that follows: the first one's code counts, and one that leaves with another makes `mpirun`
+/// end the first before it has printed.
+pub const FOLLOWED: ExitCode = ExitCode::SUCCESS;
+
+/// After an error in opening the run.
+pub fn could_not_begin(processes: &Processes, error: Error) -> Result<ExitCode> {
+    if processes.leads() {
+        return Err(error.into());
+    }
+    if !matches!(error, Error::OtherProcess) {
+        crate::note(&format!("process {}: {error}", processes.group().rank()));
+    }
+    Ok(FOLLOWED)
+}
+
+/// After an error in training. A bad step is one for all; of any other, the rest do not know and would wait for ever.
+pub fn failed(processes: &Processes, error: anyhow::Error) -> Result<ExitCode> {
+    let known_to_all = matches!(error.downcast_ref(), Some(Error::BadStep { .. }));
+    if processes.group().size() > 1 && !known_to_all {
+        crate::note(&format!("process {}: {error:#}", processes.group().rank()));
+        processes.abort(1);
+    }
+    if processes.leads() { Err(error) } else { Ok(FOLLOWED) }
+}
+
+/// Observes a process that is not the first: it only listens to signals.
+pub struct Follower(pub Signals);
+
+impl Observer for Follower {
+    fn stop(&mut self) -> bool {
+        self.0.came()
+    }
+}

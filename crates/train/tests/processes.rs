@@ -1,0 +1,129 @@
+//! Several processes train one run: the same bits as one, and one set of files.
+
+mod common;
+#[path = "../../engine/tests/common/thread_group.rs"]
+mod thread_group;
+
+use common::{Faulty, StopAfter, folder, outcome, tiny, train, train_new};
+use kuramoto_engine::Cpu;
+use kuramoto_train::disk::System;
+use kuramoto_train::run::Ended;
+use kuramoto_train::{Run, Session, Setting, Summary};
+use std::path::Path;
+use std::sync::Arc;
+use thread_group::ThreadGroup;
+
+/// Trains with `count` processes until each is asked to stop or all is done. Only the first may touch the disk.
+fn train_in_group(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -> Vec<Summary> {
+    let (_, corpus) = tiny("");
+    let (corpus, stop) = (&corpus, &stop);
+    std::thread::scope(|scope| {
+        let train = |(rank, process): (usize, ThreadGroup)| {
+            scope.spawn(move || {
+                let dead = Faulty::new(0, usize::MAX);
+                let device = Cpu { group: Arc::new(process), ..Cpu::new(1) };
+                let setting = Setting { disk: if rank == 0 { &System } else { &dead }, ..Setting::new(&device) };
+                let session = Session::open(run.clone(), corpus.clone(), setting).unwrap().unwrap();
+                session.train(&mut StopAfter(stop(rank))).unwrap()
+            })
+        };
+        let started: Vec<_> = ThreadGroup::new_group(count).into_iter().enumerate().map(train).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn create(folder: &Path, changes: &str) -> Run {
+    let (config, corpus) = tiny(changes);
+    Run::create(&System, folder, &config, corpus.identity()).unwrap()
+}
+
+#[test]
+fn any_number_of_processes_gives_the_same_run() {
+    let alone = folder();
+    let expected = train_new("validation.test = true", alone.path(), 2);
+    for count in [2, 3, 4] {
+        let folder = folder();
+        let found = train_in_group(&create(folder.path(), "validation.test = true"), count, |_| u64::MAX);
+        assert_eq!(outcome(folder.path()), outcome(alone.path()), "{count} processes");
+        for summary in found {
+            assert_eq!(summary.test_bits_per_byte, expected.test_bits_per_byte);
+            assert_eq!(summary.validation_bits_per_byte, expected.validation_bits_per_byte);
+        }
+    }
+}
+
+/// One process is asked to stop: all stop after the same step. Others go on, as many as there are.
+#[test]
+fn a_stopped_run_goes_on_with_another_number_of_processes() {
+    let (alone, parts) = (folder(), folder());
+    train_new("", alone.path(), 1);
+    let run = create(parts.path(), "");
+    let stopped = train_in_group(&run, 3, |rank| if rank == 2 { 5 } else { u64::MAX });
+    assert!(stopped.iter().all(|summary| summary.steps == 5), "{stopped:?}");
+    train_in_group(&run, 2, |rank| if rank == 0 { 2 } else { u64::MAX });
+    let (_, corpus) = tiny("");
+    train(&run, &corpus, &System, 2, &mut ()).unwrap();
+    assert_eq!(outcome(parts.path()), outcome(alone.path()));
+}
+
+#[test]
+fn all_stop_early_together() {
+    let changes = "length.steps = 400\nvalidation.patience = 1\noptimizer.learning-rate = 0.3";
+    let (alone, parts) = (folder(), folder());
+    let expected = train_new(changes, alone.path(), 1);
+    assert_eq!(expected.ended, Ended::EarlyStop, "the test needs an early stop");
+    let found = train_in_group(&create(parts.path(), changes), 3, |_| u64::MAX);
+    assert!(found.iter().all(|summary| summary.ended == Ended::EarlyStop && summary.steps == expected.steps));
+    assert_eq!(outcome(parts.path()), outcome(alone.path()));
+}
+
+/// Bad steps are judged alike by all.
+#[test]
+fn a_bad_step_is_one_for_all() {
+    let changes = "length.steps = 200\nbad-steps = { policy = 'skip', spike = 1.02 }";
+    let (alone, parts) = (folder(), folder());
+    let expected = train_new(changes, alone.path(), 1);
+    assert!(expected.bad_steps > 0, "the test needs a bad step");
+    let found = train_in_group(&create(parts.path(), changes), 4, |_| u64::MAX);
+    assert!(found.iter().all(|summary| summary.bad_steps == expected.bad_steps));
+    assert_eq!(outcome(parts.path()), outcome(alone.path()));
+}
+
+/// A run is made by all processes together; where one cannot follow, none begins and nothing is left behind.
+#[test]
+fn a_session_opens_in_all_processes_or_in_none() {
+    use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay};
+    let folder = folder();
+    let create = |name: &str, broken: Option<usize>| {
+        let new = NewRun {
+            overlays: vec![Overlay::parse("tiny", common::TINY).unwrap()],
+            folder: Some(folder.path().join(name)),
+            corpora: CorpusOptions { cache: Some(folder.path().join("cache")), download: None },
+            ..Default::default()
+        };
+        let new = &new;
+        let open = |(rank, process): (usize, ThreadGroup)| {
+            // More processes than lanes cannot work: the first one finds out.
+            let device = Cpu { group: Arc::new(process), ..Cpu::new(1) };
+            let mut new = new.clone();
+            if broken == Some(rank) {
+                new.overlays.push(Overlay::set("--set", "batch.lanes", "1"));
+            }
+            match Session::create(&new, Setting::new(&device)) {
+                Ok(session) => session.train(&mut ()).map(|summary| summary.steps),
+                Err(error) => Err(error),
+            }
+        };
+        std::thread::scope(|scope| {
+            let open = &open;
+            let group = ThreadGroup::new_group(3).into_iter().enumerate();
+            let started: Vec<_> = group.map(|process| scope.spawn(move || open(process))).collect();
+            started.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        })
+    };
+    assert!(create("good", None).iter().all(|steps| matches!(steps, Ok(12))));
+    let refused = create("bad", Some(0));
+    assert!(refused[0].as_ref().unwrap_err().to_string().contains("each needs a lane of its own"));
+    assert!(refused[1..].iter().all(|result| matches!(result, Err(Error::OtherProcess))));
+    assert!(!folder.path().join("bad").exists());
+}
