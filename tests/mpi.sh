@@ -26,7 +26,7 @@ fail() {
     exit 1
 }
 
-cargo clippy --release --quiet -p kuramoto-train --features mpi -- -D warnings
+cargo clippy --release --quiet -p kuramoto-engine --features mpi -- -D warnings
 cargo build --release --quiet
 without=$work/without
 cp "${CARGO_TARGET_DIR:-target}/release/kuramoto" "$without"
@@ -62,21 +62,9 @@ for count in 1 2 3 4; do
     launch "$count" "of-$count" "${new[@]}" --out "of-$count" || fail "$count processes"
     same "of-$count"
 done
-for count in 2 3 4; do
-    for answer in yes:while no:after; do
-        run=overlap-${answer%:*}-$count
-        launch "$count" "$run" "${new[@]}" --overlap "${answer%:*}" --out "$run" || fail "$count processes, overlap: $answer"
-        same "$run"
-        grep --quiet "they were sent ${answer#*:} computing" "$run.log" || fail "overlap: $answer"
-    done
-done
-# Without a feed-forward block a layer has so little of its own that some processes have no share of it.
-"$program" "${new[@]}" --ablation no-feed-forward --out alone-small >alone-small.log 2>&1
-launch 4 of-4-small "${new[@]}" --ablation no-feed-forward --overlap yes --out of-4-small || fail "blocks of few elements"
-[ "$(result of-4-small)" = "$(result alone-small)" ] || fail "blocks of few elements: not the run of one process"
-echo "ok: 1, 2, 3 and 4 processes give the bits of one, also when they send while they compute"
+echo "ok: 1, 2, 3 and 4 processes give the bits of one"
 
-timeout 300 mpirun -n 3 "$program" "${new[@]}" --overlap yes --out killed >killed.log 2>&1 &
+timeout 300 mpirun -n 3 "$program" "${new[@]}" --out killed >killed.log 2>&1 &
 job=$!
 wait_for killed/last
 victim=$(pgrep -f -- "^$program .*--out killed" | tail -n 1)

@@ -11,13 +11,25 @@ use std::process::ExitCode;
 /// end the first before it has printed.
 pub const FOLLOWED: ExitCode = ExitCode::SUCCESS;
 
-/// After an error in opening the run.
-pub fn could_not_begin(processes: &Processes, error: Error) -> Result<ExitCode> {
-    if processes.leads() {
-        return Err(error.into());
+/// A result that counts only if no process failed. What fails in the first process is said by it alone.
+pub fn in_all<T>(processes: &Processes, result: Result<T>) -> Result<T> {
+    let group = processes.group();
+    let failed = result.is_err();
+    let first_failed = group.share(vec![u8::from(failed)]) == [1];
+    match (group.any(failed), result) {
+        (false, result) => result,
+        (true, Err(error)) if processes.leads() || !first_failed => Err(error),
+        _ => Err(Error::OtherProcess.into()),
     }
-    if !matches!(error, Error::OtherProcess) {
-        crate::note(&format!("process {}: {error}", processes.group().rank()));
+}
+
+/// After an error in opening the run.
+pub fn could_not_begin(processes: &Processes, error: anyhow::Error) -> Result<ExitCode> {
+    if processes.leads() {
+        return Err(error);
+    }
+    if !matches!(error.downcast_ref(), Some(Error::OtherProcess)) {
+        crate::note(&format!("process {}: {error:#}", processes.group().rank()));
     }
     Ok(FOLLOWED)
 }

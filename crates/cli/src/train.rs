@@ -250,12 +250,15 @@ impl Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let processes = Processes::join()?;
-    let overlays = arguments.overlays()?;
-    let device = arguments.device(processes.group())?;
+    let prepare = || Ok((arguments.overlays()?, arguments.device(processes.group())?));
+    let (overlays, device) = match processes::in_all(&processes, prepare()) {
+        Ok(prepared) => prepared,
+        Err(error) => return processes::could_not_begin(&processes, error),
+    };
     let setting = Setting { core_peak_flops: Some(peak::measure(0.05)), ..Setting::new(&device) };
     match arguments.open(&overlays, setting) {
         Ok(session) => train(arguments, &processes, &session).or_else(|error| processes::failed(&processes, error)),
-        Err(error) => processes::could_not_begin(&processes, error),
+        Err(error) => processes::could_not_begin(&processes, error.into()),
     }
 }
 
