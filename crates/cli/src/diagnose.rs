@@ -3,11 +3,12 @@
 use crate::look::{Look, write};
 use crate::table::Table;
 use anyhow::Result;
+use kuramoto_phase::Probe;
 use kuramoto_phase::circular::Resultant;
 use kuramoto_phase::diagnostics::{Drift, figures, statements};
 use kuramoto_phase::measure::MEASURES;
 use kuramoto_phase::survey::{Estimate, Surrogate, Survey, oscillator_locking, oscillators, survey};
-use kuramoto_phase::{Probe, statistics};
+use kuramoto_report::statistics;
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -6,10 +6,8 @@
 //! transition is known: K_c = 2 / (pi g(0)) = 2 gamma, and r = sqrt(1 - K_c / K) above it.
 
 use crate::circular::Resultant;
-use crate::figure::kuva::plot::legend::LegendPosition;
-use crate::figure::kuva::prelude::*;
-use crate::figure::{Figure, colour};
-use crate::statistics::{mean, standard_deviation};
+use kuramoto_report::figure::{Corner, Figure, Line, Panel, Points, colour};
+use kuramoto_report::statistics::{mean, standard_deviation};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::f64::consts::{PI, TAU};
@@ -262,31 +260,23 @@ pub fn sweep(
 /// r against K, beside the theory of an infinite population.
 pub fn figure(frequencies: Frequencies, found: &[Settled]) -> Figure {
     let points = found.iter().map(|settled| (settled.coupling, settled.order));
-    let marks = ScatterPlot::new().with_data(points).with_color(colour::BLUE).with_size(3.5).with_legend("simulated");
-    let mut plots: Vec<Plot> = vec![marks.into()];
-    let top = found.iter().map(|settled| settled.coupling).fold(0.0, f64::max);
-    let line: Vec<(f64, f64)> = (1..=400)
-        .map(|i| top * f64::from(i) / 400.0)
-        .filter_map(|coupling| Some((coupling, frequencies.order(coupling)?)))
-        .collect();
+    let mut panel = Panel::new("The Kuramoto transition")
+        .labels("coupling K", "order parameter r")
+        .y_range(0.0, 1.0)
+        .legend(Corner::BottomRight)
+        .points(Points::new(points, colour::BLUE).size(3.5).legend("simulated"));
     if found.iter().any(|settled| settled.theory.is_some()) {
-        let theory = LinePlot::new().with_data(line).with_color(colour::ORANGE).with_stroke_width(1.6);
-        plots.push(theory.with_legend("sqrt(1 - K_c / K)").into());
+        let top = found.iter().map(|settled| settled.coupling).fold(0.0, f64::max);
+        let theory = (1..=400)
+            .map(|i| top * f64::from(i) / 400.0)
+            .filter_map(|coupling| Some((coupling, frequencies.order(coupling)?)));
+        panel = panel.line(Line::new(theory, colour::ORANGE).legend("sqrt(1 - K_c / K)"));
     }
     let critical = frequencies.critical_coupling();
-    let mark = LinePlot::new().with_data([(critical, 0.0), (critical, 1.0)]).with_color(colour::GREY).with_dashed();
-    plots.push(mark.with_legend(format!("K_c = {critical:.3}")).into());
-    let layout = Layout::auto_from_plots(&plots)
-        .with_title("The Kuramoto transition")
-        .with_x_label("coupling K")
-        .with_y_label("order parameter r")
-        .with_y_axis_min(0.0)
-        .with_y_axis_max(1.0)
-        .with_legend_position(LegendPosition::InsideBottomRight)
-        .with_width(620.0)
-        .with_height(420.0);
+    let mark = Line::new([(critical, 0.0), (critical, 1.0)], colour::GREY).width(2.0).dashed();
+    let panel = panel.line(mark.legend(format!("K_c = {critical:.3}")));
     let caption = "Order of the classical Kuramoto model against its coupling.";
-    Figure::single("transition", caption, plots, layout)
+    Figure::single("transition", caption, panel, (620.0, 420.0))
 }
 
 #[cfg(test)]

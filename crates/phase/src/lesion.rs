@@ -2,15 +2,13 @@
 
 use crate::circular::Resultant;
 use crate::error::Result;
-use crate::figure::kuva::plot::legend::LegendPosition;
-use crate::figure::kuva::prelude::*;
-use crate::figure::{Figure, colour};
 use crate::intervention::{Action, Change, Intervening, Intervention, Point, choose};
-use crate::statistics::{Interval, bootstrap};
 use crate::survey::oscillators;
 use crate::trace::Probe;
 use crate::windows::{Text, over_windows};
 use kuramoto_model::{Kuramoto, NoHooks};
+use kuramoto_report::figure::{Corner, Figure, Line, Panel, Points, colour};
+use kuramoto_report::statistics::{Interval, bootstrap};
 use serde::Serialize;
 use std::f64::consts::LN_2;
 
@@ -236,30 +234,21 @@ impl Trial<'_> {
 pub fn figure(name: &str, lesion: Lesion, responses: &[Response]) -> Figure {
     let mut layers: Vec<Option<usize>> = responses.iter().map(|response| response.layer).collect();
     layers.dedup();
-    let mut plots: Vec<Plot> = Vec::new();
+    let dose = if lesion == Lesion::Tau { "tau, as a multiple of what was learned" } else { "share taken away" };
+    let mut panel =
+        Panel::new(format!("Lesion: {}", lesion.name())).labels(dose, "rise (bits per byte)").legend(Corner::TopLeft);
     for (place, layer) in layers.iter().enumerate() {
         let own: Vec<&Response> = responses.iter().filter(|response| response.layer == *layer).collect();
-        let colour = colour::ALL[place % colour::ALL.len()];
-        let column = |f: fn(&Response) -> f64| own.iter().map(|response| f(response)).collect::<Vec<f64>>();
-        let (doses, low, high) = (column(|r| r.dose), column(|r| r.interval.low), column(|r| r.interval.high));
+        let colour = colour::of(place);
         // One window has no interval.
-        if low.iter().all(|end| end.is_finite()) {
-            plots.push(BandPlot::new(doses, low, high).with_color(colour).with_opacity(0.18).into());
+        if own.iter().all(|response| response.interval.low.is_finite()) {
+            panel = panel.band(own.iter().map(|r| (r.dose, r.interval.low, r.interval.high)), colour);
         }
-        let points: Vec<(f64, f64)> = own.iter().map(|response| (response.dose, response.rise)).collect();
-        plots.push(ScatterPlot::new().with_data(points.iter().copied()).with_color(colour).with_size(3.0).into());
-        let line = LinePlot::new().with_data(points).with_color(colour).with_stroke_width(1.6);
-        plots
-            .push(line.with_legend(layer.map_or_else(|| "all layers".into(), |layer| format!("layer {layer}"))).into());
+        let points = || own.iter().map(|response| (response.dose, response.rise));
+        let label = layer.map_or_else(|| "all layers".into(), |layer| format!("layer {layer}"));
+        let line = Line::new(points(), colour).legend(label);
+        panel = panel.points(Points::new(points(), colour).size(3.0)).line(line);
     }
-    let dose = if lesion == Lesion::Tau { "tau, as a multiple of what was learned" } else { "share taken away" };
-    let layout = Layout::auto_from_plots(&plots)
-        .with_title(format!("Lesion: {}", lesion.name()))
-        .with_x_label(dose)
-        .with_y_label("rise (bits per byte)")
-        .with_legend_position(LegendPosition::InsideTopLeft)
-        .with_width(620.0)
-        .with_height(420.0);
     let caption = "Rise of bits per byte above the intact model, and its 95% bootstrap interval over windows.";
-    Figure::single(name, caption, plots, layout)
+    Figure::single(name, caption, panel, (620.0, 420.0))
 }

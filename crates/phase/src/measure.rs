@@ -3,8 +3,8 @@
 use crate::circular::Resultant;
 use crate::locking;
 use crate::order::{Attended, over_tokens};
-use crate::statistics::{mean, standard_deviation};
 use crate::trace::Trace;
+use kuramoto_report::statistics::{mean, standard_deviation};
 
 /// A window, and what is derived from it once for all measures.
 pub struct Window<'a> {

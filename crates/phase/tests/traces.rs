@@ -103,7 +103,7 @@ fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
         assert_eq!(ours.named("local-order", 1), other.named("local-order", 1));
         assert_eq!(ours.bits_per_byte(), other.bits_per_byte());
     }
-    let mean = kuramoto_phase::statistics::mean;
+    let mean = kuramoto_report::statistics::mean;
     let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-5, "{a} against {b}");
     // Dealing phases to other oscillators leaves the order within a token as it is.
     near(mean(ours.named("metastability", 1)), mean(of(Some(Surrogate::Permuted), 2).named("metastability", 1)));

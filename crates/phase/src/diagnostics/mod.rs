@@ -1,14 +1,14 @@
 //! The paper's diagnostics of a trained model: its Figures 1 and 2, and what they are said to show.
 
-use crate::figure::kuva::plot::legend::LegendPosition;
-use crate::figure::kuva::prelude::*;
-use crate::figure::kuva::render::figure::Figure as Panels;
-use crate::figure::{Figure, colour, style};
-use crate::statistics::{kendall, mean, mean_interval};
+mod figures;
+
+pub use figures::figures;
+
 use crate::survey::Survey;
 use crate::trace::Probe;
 use kuramoto_kernels::Real;
 use kuramoto_model::Network;
+use kuramoto_report::statistics::{kendall, mean, mean_interval};
 use serde::Serialize;
 
 /// Learned drift rates.
@@ -171,124 +171,6 @@ fn slope(x: &[f64], y: &[f64]) -> f64 {
     let (above, below) =
         x.iter().zip(y).fold((0.0, 0.0), |(a, b), (x, y)| (a + (x - mx) * (y - my), b + (x - mx) * (x - mx)));
     if below > 0.0 { above / below } else { 0.0 }
-}
-
-fn line(points: impl Iterator<Item = (f64, f64)>, colour: &str, legend: &str) -> LinePlot {
-    LinePlot::new().with_data(points).with_color(colour).with_stroke_width(1.6).with_legend(legend)
-}
-
-/// A line through points that are marked.
-fn marked(points: &[(f64, f64)], colour: &str, marker: MarkerShape, legend: &str) -> [Plot; 2] {
-    let marks =
-        ScatterPlot::new().with_data(points.iter().copied()).with_color(colour).with_marker(marker).with_size(4.0);
-    [line(points.iter().copied(), colour, legend).into(), marks.into()]
-}
-
-/// The paper's Figures 1 and 2 of this model.
-pub fn figures(survey: &Survey, drift: &Drift) -> Vec<Figure> {
-    vec![order_figure(survey), drift_figure(drift)]
-}
-
-const PANEL: (f64, f64) = (460.0, 340.0);
-
-/// Layers are counted from 0, as in the names of parameters and hook points.
-fn layer_name(layer: usize) -> String {
-    format!("layer {layer}")
-}
-
-fn layer_colour(layer: usize) -> &'static str {
-    colour::ALL[layer % colour::ALL.len()]
-}
-
-fn order_figure(survey: &Survey) -> Figure {
-    let by_position: Vec<Plot> = survey
-        .local_by_position
-        .iter()
-        .enumerate()
-        .map(|(layer, orders)| {
-            let points = orders.iter().enumerate().map(|(t, &order)| (t as f64, order));
-            line(points, layer_colour(layer), &layer_name(layer)).into()
-        })
-        .collect();
-    let by_layer = |name: &str| -> Vec<(f64, f64)> {
-        (0..survey.layers).map(|layer| (layer as f64, mean(survey.named(name, layer)))).collect()
-    };
-    let by_depth: Vec<Plot> = [
-        marked(&by_layer("local-order"), colour::BLUE, MarkerShape::Circle, "local"),
-        marked(&by_layer("global-order"), colour::ORANGE, MarkerShape::Square, "global"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let positions = Layout::auto_from_plots(&by_position)
-        .with_title("(a) local order")
-        .with_x_label("position t (bytes)")
-        .with_y_label("local order R_t")
-        .with_y_axis_min(0.0)
-        .with_y_axis_max(1.05)
-        .with_legend_position(LegendPosition::InsideBottomRight);
-    let depth = Layout::auto_from_plots(&by_depth)
-        .with_title("(b) local and global order")
-        .with_x_label("layer")
-        .with_y_label("order parameter R")
-        .with_y_axis_min(0.0)
-        .with_y_axis_max(1.05)
-        .with_x_axis_min(-0.2)
-        .with_x_axis_max(survey.layers as f64 - 0.8)
-        .with_x_tick_step(1.0)
-        .with_legend_position(LegendPosition::InsideBottomLeft);
-    let panels = Panels::new(1, 2)
-        .with_plots(vec![by_position, by_depth])
-        .with_layouts(vec![style(positions), style(depth)])
-        .with_cell_size(PANEL.0, PANEL.1);
-    let caption = "Local synchronization and global order. (a) Local order of each position, by layer: coherence of the phases a \
-                   token attends to. (b) The same averaged over positions, beside the coherence of all tokens of the window.";
-    Figure::panels("figure-1-order", caption, panels)
-}
-
-fn drift_figure(drift: &Drift) -> Figure {
-    let sorted = |rates: &[f64]| {
-        let mut rates = rates.to_vec();
-        rates.sort_by(|a, b| b.total_cmp(a));
-        // A logarithmic axis has no zero.
-        rates.into_iter().enumerate().map(|(j, rate)| ((j + 1) as f64, rate.max(1e-6))).collect::<Vec<_>>()
-    };
-    let start = line(sorted(&drift.initial).into_iter(), colour::GREY, "rotary start").with_dashed();
-    let spectra = drift
-        .rates
-        .iter()
-        .enumerate()
-        .map(|(layer, rates)| line(sorted(rates).into_iter(), layer_colour(layer), &layer_name(layer)).into());
-    let spectra: Vec<Plot> = [start.into()].into_iter().chain(spectra).collect();
-    let means: Vec<(f64, f64)> = drift.means().iter().enumerate().map(|(layer, &m)| (layer as f64, m)).collect();
-    let start = mean(&drift.initial);
-    let ends = [(-0.2, start), (drift.rates.len() as f64 - 0.8, start)];
-    let mut by_depth: Vec<Plot> = marked(&means, colour::BLUE, MarkerShape::Circle, "learned").into();
-    by_depth.push(line(ends.into_iter(), colour::GREY, "rotary start").with_dashed().into());
-    let spectrum = Layout::auto_from_plots(&spectra)
-        .with_title("(a) spectrum of rates")
-        .with_x_label("oscillator, by rate")
-        .with_y_label("|omega_j| (radians a byte)")
-        .with_log_y()
-        .with_legend_position(LegendPosition::InsideBottomLeft);
-    let top = means.iter().map(|point| point.1).fold(start, f64::max);
-    let depth = Layout::auto_from_plots(&by_depth)
-        .with_title("(b) mean rate")
-        .with_x_label("layer")
-        .with_y_label("mean |omega_j| (radians a byte)")
-        .with_x_axis_min(-0.2)
-        .with_x_axis_max(drift.rates.len() as f64 - 0.8)
-        .with_x_tick_step(1.0)
-        .with_y_axis_min(0.0)
-        .with_y_axis_max(1.15 * top)
-        .with_legend_position(LegendPosition::InsideBottomRight);
-    let panels = Panels::new(1, 2)
-        .with_plots(vec![spectra, by_depth])
-        .with_layouts(vec![style(spectrum), style(depth)])
-        .with_cell_size(PANEL.0, PANEL.1);
-    let caption = "Learned drift rates. (a) The rates of each layer in order of size, beside the rotary schedule they started from \
-                   (dashed). (b) Their mean by layer.";
-    Figure::panels("figure-2-drift", caption, panels)
 }
 
 #[cfg(test)]
