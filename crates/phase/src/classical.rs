@@ -6,8 +6,10 @@
 //! transition is known: K_c = 2 / (pi g(0)) = 2 gamma, and r = sqrt(1 - K_c / K) above it.
 
 use crate::circular::Resultant;
+use kuramoto_report::csv::optional;
 use kuramoto_report::figure::{Corner, Figure, Line, Panel, Points, colour};
 use kuramoto_report::statistics::{mean, standard_deviation};
+use kuramoto_report::{Csv, TextTable};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::f64::consts::{PI, TAU};
@@ -21,6 +23,40 @@ pub enum Frequencies {
     Normal(f64),
     /// Within plus and minus this.
     Uniform(f64),
+}
+
+/// The shape of a distribution of natural frequencies.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Distribution {
+    /// Heavy tails; its transition is known exactly.
+    Lorentzian,
+    /// The bell curve.
+    Normal,
+    /// Even between two edges.
+    Uniform,
+}
+
+impl Distribution {
+    /// Frequencies of this half-width, standard deviation or edge.
+    pub fn of_width(self, width: f64) -> Frequencies {
+        match self {
+            Distribution::Lorentzian => Frequencies::Lorentzian(width),
+            Distribution::Normal => Frequencies::Normal(width),
+            Distribution::Uniform => Frequencies::Uniform(width),
+        }
+    }
 }
 
 impl Frequencies {
@@ -257,6 +293,25 @@ pub fn sweep(
     couplings.par_iter().map(settled).collect()
 }
 
+/// A row for each coupling.
+pub fn csv(found: &[Settled]) -> String {
+    let mut table = Csv::new(["coupling", "order", "fluctuation", "theory"]);
+    for Settled { coupling, order, fluctuation, theory } in found {
+        table.row([coupling.to_string(), order.to_string(), fluctuation.to_string(), optional(*theory)]);
+    }
+    table.finish()
+}
+
+/// The same for a terminal.
+pub fn table(found: &[Settled]) -> TextTable {
+    let mut table = TextTable::new(&["K", "order r", "sd over time", "theory"]);
+    for Settled { coupling, order, fluctuation, theory } in found {
+        let theory = theory.map_or_else(|| "-".into(), |theory| format!("{theory:.4}"));
+        table.row([format!("{coupling:.4}"), format!("{order:.4}"), format!("{fluctuation:.4}"), theory]);
+    }
+    table
+}
+
 /// r against K, beside the theory of an infinite population.
 pub fn figure(frequencies: Frequencies, found: &[Settled]) -> Figure {
     let points = found.iter().map(|settled| (settled.coupling, settled.order));
@@ -296,6 +351,15 @@ mod tests {
             let theory = settled.theory.unwrap();
             assert!((settled.order - theory).abs() < 0.05, "{settled:?}");
         }
+    }
+
+    #[test]
+    fn tables_leave_out_theory_where_there_is_none() {
+        let found = [Some(0.5), None].map(|theory| Settled { coupling: 2.0, order: 0.25, fluctuation: 0.125, theory });
+        assert_eq!(csv(&found), "coupling,order,fluctuation,theory\n2,0.25,0.125,0.5\n2,0.25,0.125,\n");
+        assert!(table(&found).to_string().ends_with(" -\n"));
+        assert_eq!("normal".parse(), Ok(Distribution::Normal));
+        assert_eq!(Distribution::Uniform.of_width(2.0), Frequencies::Uniform(2.0));
     }
 
     #[test]

@@ -1,15 +1,73 @@
-//! The paper's diagnostics of a trained model: its Figures 1 and 2, and what they are said to show.
+//! The paper's diagnostics of a trained model: its Figures 1 and 2, what they are said to show, and other measures.
 
 mod figures;
+mod tables;
 
 pub use figures::figures;
 
-use crate::survey::Survey;
+use crate::error::Result;
+use crate::survey::{Request, Survey, Surveys, survey};
 use crate::trace::Probe;
 use kuramoto_kernels::Real;
 use kuramoto_model::Network;
 use kuramoto_report::statistics::{kendall, mean, mean_interval};
+use kuramoto_report::write;
 use serde::Serialize;
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Everything that is measured on a model at once.
+pub struct Diagnostics {
+    /// Measures of the model and of its surrogates.
+    pub surveys: Surveys,
+    /// Its drift rates.
+    pub drift: Drift,
+    /// What the paper says of its model, for this one.
+    pub statements: Vec<Statement>,
+}
+
+impl Diagnostics {
+    /// Measures a model.
+    pub fn of(request: &Request<'_>) -> Result<Diagnostics> {
+        let surveys = survey(request)?;
+        let drift = Drift::of(&Probe::new(request.network.clone(), request.parameters.to_vec()));
+        let statements = statements(&surveys.trained, &drift);
+        Ok(Diagnostics { surveys, drift, statements })
+    }
+
+    /// Writes `measures.csv`, `oscillator-locking.csv`, `oscillators.csv`, `diagnostics.json` and the figures into a
+    /// folder.
+    pub fn write(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let Diagnostics { surveys, drift, statements } = self;
+        let json = serde_json::json!({ "statements": statements, "drift": drift, "survey": surveys.trained });
+        let json = serde_json::to_string_pretty(&json)? + "\n";
+        let mut files = vec![
+            write(folder, "measures.csv", &tables::measures_csv(surveys))?,
+            write(folder, "oscillator-locking.csv", &tables::locking_csv(&surveys.locking))?,
+            write(folder, "oscillators.csv", &tables::oscillators_csv(&surveys.oscillators, drift))?,
+            write(folder, "diagnostics.json", &json)?,
+        ];
+        for figure in figures(&surveys.trained, drift) {
+            files.extend(figure.save(folder)?);
+        }
+        Ok(files)
+    }
+
+    /// Tables and statements for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", tables::measures(&self.surveys.trained));
+        if !self.surveys.against.is_empty() {
+            text += "distance to surrogates, in standard deviations of their windows, layer by layer:\n";
+            writeln!(text, "{}", tables::distances(&self.surveys)).ok();
+        }
+        text += "what the paper says of its model, and this one:\n";
+        for Statement { place, text: stated, shown, because } in &self.statements {
+            writeln!(text, "  {place}: {stated}: {}\n      {because}", shown.words()).ok();
+        }
+        text
+    }
+}
 
 /// Learned drift rates.
 #[derive(Clone, Debug, Serialize)]
@@ -129,8 +187,8 @@ pub fn statements(survey: &Survey, drift: &Drift) -> Vec<Statement> {
             text: "local order stays near one at every layer and position",
             shown: Shown::of(least >= NEAR_ONE, high),
             because: format!(
-                "by layer {}; least over layers and positions {least:.3} (near one: {NEAR_ONE}); share of a token's coupling with \
-                 itself, which alone would give 1: {}",
+                "by layer {}; least over layers and positions {least:.3} (near one: {NEAR_ONE}); share of a token's \
+                 coupling with itself, which alone would give 1: {}",
                 list(&local),
                 list(&alone)
             ),
@@ -140,8 +198,8 @@ pub fn statements(survey: &Survey, drift: &Drift) -> Vec<Statement> {
             text: "global order falls with depth while local order stays high",
             shown: Shown::of(interval.high < 0.0 && apart && high, fall < 0.0 && apart),
             because: format!(
-                "by layer {}, after the last {:.3}; slope {fall:+.4} a layer (95% interval {interval}); local order is {} it in \
-                 every layer, and {} {NEAR_ONE} throughout",
+                "by layer {}, after the last {:.3}; slope {fall:+.4} a layer (95% interval {interval}); local order is \
+                 {} it in every layer, and {} {NEAR_ONE} throughout",
                 list(&global),
                 mean(&survey.last_global_order),
                 if apart { "above" } else { "not above" },
