@@ -1,4 +1,4 @@
-//! The commands that look inside, on a small trained run, and on nonsense.
+//! The commands that measure a run, on a small trained one, and on wrong input.
 
 use assert_cmd::Command;
 use std::fs;
@@ -30,7 +30,7 @@ fn run(folder: &Path, line: &str) -> (String, i32) {
 }
 
 #[test]
-fn a_run_is_looked_into() {
+fn a_run_is_measured() {
     let folder = trained();
     let done = |line: &str| {
         let (text, code) = run(folder.path(), line);
@@ -86,7 +86,7 @@ fn a_run_is_looked_into() {
 }
 
 #[test]
-fn nonsense_gets_a_clear_sentence() {
+fn wrong_input_gets_a_clear_sentence() {
     let folder = trained();
     fs::write(folder.path().join("empty"), "").unwrap();
     fs::write(folder.path().join("foreign"), b"Anna\xff").unwrap();

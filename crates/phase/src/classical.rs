@@ -1,9 +1,11 @@
-//! The classical Kuramoto model, as ground truth for the order parameter and as what the layer is named after:
+//! The classical Kuramoto model, as ground truth for the order parameter and as what the layer is named
+//! after:
 //!
 //! d theta_i / dt = omega_i + K / N sum_j sin(theta_j - theta_i)
 //!
-//! all-to-all, or on a graph with K / (mean degree) in place of K / N. For Lorentzian frequencies of half-width gamma the
-//! transition is known: K_c = 2 / (pi g(0)) = 2 gamma, and r = sqrt(1 - K_c / K) above it.
+//! all-to-all, or on a graph with K / (mean degree) in place of K / N. For Lorentzian frequencies of
+//! half-width gamma the transition is known: K_c = 2 / (pi g(0)) = 2 gamma, and r = sqrt(1 - K_c / K) above
+//! it.
 
 use crate::circular::Resultant;
 use kuramoto_report::csv::optional;
@@ -268,7 +270,7 @@ pub struct Watch {
     pub step: f64,
 }
 
-/// The order at each coupling, every one from phases drawn anew.
+/// The order at each coupling, each from freshly drawn phases.
 pub fn sweep(
     frequencies: Frequencies,
     count: usize,
@@ -340,8 +342,8 @@ mod tests {
 
     const WATCH: Watch = Watch { settle: 60.0, measure: 40.0, step: 0.05 };
 
-    /// Above the transition a large population of Lorentzian frequencies follows r = sqrt(1 - K_c / K); below it there
-    /// is only the noise of a finite population.
+    /// Above the transition a large population of Lorentzian frequencies follows r = sqrt(1 - K_c / K); below
+    /// it there is only the noise of a finite population.
     #[test]
     fn the_transition_is_where_it_should_be() {
         let frequencies = Frequencies::Lorentzian(0.5);
@@ -377,7 +379,8 @@ mod tests {
         assert!(spaced[500].abs() < 1e-9 && (standard_deviation(&spaced) - 3.0).abs() < 0.05);
     }
 
-    /// Two oscillators lock if K exceeds their difference in frequency, at sin(phase difference) = difference / K.
+    /// Two oscillators lock if K exceeds their difference in frequency, at sin(phase difference) = difference
+    /// / K.
     #[test]
     fn two_oscillators_lock_where_they_must() {
         let graph = Graph::of_edges(2, &[(0, 1)]).unwrap();

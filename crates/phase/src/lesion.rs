@@ -43,7 +43,7 @@ pub enum Lesion {
     Coupling,
     /// A layer's rates go a share of the way back to the schedule they started from.
     FreezeOmega,
-    /// A share of a layer's rates, drawn at random, is dealt anew to its oscillators.
+    /// A share of a layer's rates, drawn at random, is permuted among its oscillators.
     PermuteOmega,
     /// tau of all layers is multiplied by the dose: 1 is the intact model.
     Tau,

@@ -26,7 +26,7 @@ pub enum Surrogate {
     Untrained,
     /// The bytes of each window in another order.
     Shuffled,
-    /// Phases of each token dealt anew to its oscillators; couplings stay.
+    /// Phases of each token permuted among its oscillators; couplings stay.
     Permuted,
     /// Couplings replaced by 1/(t + 1); phases stay.
     Uniform,
@@ -51,12 +51,12 @@ pub(crate) fn shuffled(tokens: &[u8], mut random: ChaCha8Rng) -> Vec<u8> {
     tokens
 }
 
-/// The trace with the phases of each token dealt anew to its oscillators.
+/// The trace with the phases of each token permuted among its oscillators.
 pub(crate) fn permuted(trace: &Trace<f32>, mut random: ChaCha8Rng) -> Trace<f32> {
     let mut trace = trace.clone();
     let mut order: Vec<usize> = (0..trace.k).collect();
     for t in 0..trace.n {
-        // The same deal in every layer, so that steps stay what they were.
+        // The same permutation in every layer, so that steps stay what they were.
         shuffle(&mut order, &mut random);
         for state in trace.states.iter_mut().chain(&mut trace.middles) {
             let row = &mut state[t * trace.k..][..trace.k];

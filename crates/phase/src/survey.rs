@@ -67,8 +67,8 @@ impl Survey {
         self.nats / std::f64::consts::LN_2 / self.bytes as f64
     }
 
-    /// How far a measure lies from a null survey: (mean - mean of the null) / sd of the null over windows. NaN where the
-    /// null does not vary.
+    /// How far a measure lies from a null survey: (mean - mean of the null) / sd of the null over windows.
+    /// NaN where the null does not vary.
     pub fn z(&self, null: &Survey, measure: usize, layer: usize) -> f64 {
         let (ours, theirs) = (self.values(measure, layer), null.values(measure, layer));
         let sd = standard_deviation(theirs);
@@ -109,8 +109,8 @@ pub struct Surveys {
     pub trained: Survey,
     /// Surrogates, as they were requested.
     pub against: Vec<(Surrogate, Survey)>,
-    /// Phase locking between oscillators (k x k) by layer: mean over windows, of which at most 64 are read, spread
-    /// evenly.
+    /// Phase locking between oscillators (k x k) by layer: mean over windows, of which at most 64 are read,
+    /// spread evenly.
     pub locking: Vec<Vec<f64>>,
     /// Resultants over all tokens of every oscillator entering each layer, and after the last (L + 1 x k).
     pub oscillators: Vec<Vec<Resultant>>,

@@ -1,7 +1,7 @@
 //! Aligned plain-text tables for a terminal.
 
-/// Rows of cells under a header. Columns are as wide as their widest cell; the first is left-aligned, the others are
-/// right-aligned.
+/// Rows of cells under a header. Columns are as wide as their widest cell; the first is left-aligned, the
+/// others are right-aligned.
 pub struct TextTable {
     rows: Vec<Vec<String>>,
 }

@@ -53,7 +53,8 @@ fn with_curve(panel: Panel, arm: &Arm, colour: &str, dashed: bool, legend: Optio
     panel.band(points.iter().map(|p| (p.0, p.2, p.3)), colour).line(line)
 }
 
-/// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and size.
+/// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and
+/// size.
 fn curves(arms: &[Arm]) -> Option<Figure> {
     let panel = |arms: Vec<&Arm>| {
         let title = format!("{}, {} parameters", arms[0].corpus, crate::plan::size(arms[0].budget));
@@ -68,7 +69,8 @@ fn curves(arms: &[Arm]) -> Option<Figure> {
     (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (620.0, 420.0)))
 }
 
-/// What every ablation changes, here and in the paper; beside it the small changes alone, where large ones dwarf them.
+/// What every ablation changes, here and in the paper; beside it the small changes alone, where large ones
+/// dwarf them.
 fn forest(claims: &[&Claim], suffix: &str) -> Figure {
     let mut claims = claims.to_vec();
     claims.sort_by(|a, b| b.mean.total_cmp(&a.mean));
@@ -128,8 +130,8 @@ fn small_multiples(arms: &[&Arm], suffix: &str) -> Option<Figure> {
     };
     let panels: Vec<Panel> = arms.iter().filter(|arm| arm.name != "reference").map(|arm| panel(arm)).collect();
     let grid = Grid { columns: 4.min(panels.len().max(1)), cell: (300.0, 220.0), shared_legend: false };
-    let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, bands \
-                   from the least to the most.";
+    let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, \
+                   bands from the least to the most.";
     Some(Figure::grid(&format!("ablations-curves{suffix}"), caption, panels, grid))
 }
 

@@ -1,4 +1,5 @@
-//! The paper's diagnostics of a trained model: its Figures 1 and 2, what they are said to show, and other measures.
+//! The paper's diagnostics of a trained model: its Figures 1 and 2, what they are said to show, and other
+//! measures.
 
 mod figures;
 mod tables;
@@ -36,8 +37,8 @@ impl Diagnostics {
         Ok(Diagnostics { surveys, drift, statements })
     }
 
-    /// Writes `measures.csv`, `oscillator-locking.csv`, `oscillators.csv`, `diagnostics.json` and the figures into a
-    /// folder.
+    /// Writes `measures.csv`, `oscillator-locking.csv`, `oscillators.csv`, `diagnostics.json` and the figures
+    /// into a folder.
     pub fn write(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
         let Diagnostics { surveys, drift, statements } = self;
         let json = serde_json::json!({ "statements": statements, "drift": drift, "survey": surveys.trained });
@@ -155,7 +156,8 @@ pub struct Statement {
 
 /// What "near one" means here.
 pub const NEAR_ONE: f64 = 0.9;
-/// Decades by which rates must have moved on average to have departed from their start; a tenth is about a quarter.
+/// Decades by which rates must have moved on average to have departed from their start; a tenth is about a
+/// quarter.
 pub const DEPARTED: f64 = 0.1;
 
 fn list(values: &[f64]) -> String {
@@ -187,8 +189,8 @@ pub fn statements(survey: &Survey, drift: &Drift) -> Vec<Statement> {
             text: "local order stays near one at every layer and position",
             shown: Shown::of(least >= NEAR_ONE, high),
             because: format!(
-                "by layer {}; least over layers and positions {least:.3} (near one: {NEAR_ONE}); share of a token's \
-                 coupling with itself, which alone would give 1: {}",
+                "by layer {}; least over layers and positions {least:.3} (near one: {NEAR_ONE}); share of a \
+                 token's coupling with itself, which alone would give 1: {}",
                 list(&local),
                 list(&alone)
             ),
@@ -198,8 +200,8 @@ pub fn statements(survey: &Survey, drift: &Drift) -> Vec<Statement> {
             text: "global order falls with depth while local order stays high",
             shown: Shown::of(interval.high < 0.0 && apart && high, fall < 0.0 && apart),
             because: format!(
-                "by layer {}, after the last {:.3}; slope {fall:+.4} a layer (95% interval {interval}); local order is \
-                 {} it in every layer, and {} {NEAR_ONE} throughout",
+                "by layer {}, after the last {:.3}; slope {fall:+.4} a layer (95% interval {interval}); local order \
+                 is {} it in every layer, and {} {NEAR_ONE} throughout",
                 list(&global),
                 mean(&survey.last_global_order),
                 if apart { "above" } else { "not above" },

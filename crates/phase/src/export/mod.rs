@@ -13,8 +13,8 @@
 //! | `byte` | position | the text |
 //! | `bits` | position | of the byte after each; NaN at the end of the text |
 //!
-//! `layer` and `oscillator` are arrays too: the numbers of those that were selected. Positions count the bytes of the
-//! text; every window of `context` bytes is read for itself.
+//! `layer` and `oscillator` are arrays too: the numbers of those that were selected. Positions count the
+//! bytes of the text; every window of `context` bytes is read for itself.
 
 mod npz;
 mod zarr;
@@ -130,8 +130,8 @@ impl Described<'_> {
 pub trait Store {
     /// Makes room for an array.
     fn create(&mut self, described: &Described<'_>) -> io::Result<()>;
-    /// Writes positions `first..` of an array; `leading` are the indices of the dimensions before `position`. The
-    /// elements of a position follow each other.
+    /// Writes positions `first..` of an array; `leading` are the indices of the dimensions before `position`.
+    /// The elements of a position follow each other.
     fn write(&mut self, array: Array, leading: &[usize], first: usize, bytes: &[u8]) -> io::Result<()>;
     /// Writes the numbers that a dimension counts by.
     fn coordinate(&mut self, dimension: &str, values: &[i32]) -> io::Result<()>;

@@ -1,4 +1,5 @@
-//! Figures: panels of lines, bands, points and forest rows in one style, saved as SVG and PNG of the same drawing.
+//! Figures: panels of lines, bands, points and forest rows in one style, saved as SVG and PNG of the same
+//! drawing.
 //!
 //! The drawing library is private to this module; what figures are made of is in [`Panel`].
 
