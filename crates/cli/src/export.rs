@@ -1,9 +1,10 @@
 //! `kuramoto export`: a run's phases as NumPy or Zarr arrays, or its weights as a folder for others.
 
-use crate::look::write;
+use crate::inspect::one_of;
 use crate::wrong;
 use anyhow::{Context, Result, bail};
 use kuramoto_phase::export::{Array, Npz, Selection, Store, Zarr, record};
+use kuramoto_report::write;
 use kuramoto_train::{Error, Run, checkpoint};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,16 +19,21 @@ pub struct Arguments {
     /// The text to run through the model; needed for arrays
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// Arrays, separated by commas: phase, phase_mid, phase_last, local_order, alignment, value_gate, coupling, token_locking, byte, bits
-    #[arg(long, value_delimiter = ',', default_value = "phase,phase_last,local_order,byte,bits")]
-    arrays: Vec<String>,
+    /// Arrays, separated by commas
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "phase,phase_last,local_order,byte,bits",
+        value_parser = one_of::<Array>()
+    )]
+    arrays: Vec<Array>,
     /// Layers, from 0, as numbers and ranges (0,2-3) [default: all]
     #[arg(long)]
     layers: Option<String>,
     /// Oscillators, from 0, as numbers and ranges (0-9,40) [default: all]
     #[arg(long)]
     oscillators: Option<String>,
-    /// best, last or step-N
+    /// Checkpoint: best, last or step-N
     #[arg(long, default_value = "best")]
     checkpoint: String,
     /// Folder of the weights with --to hf [default: hf in the run]
@@ -53,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (network, loaded) = run.kuramoto(arguments.checkpoint.parse()?)?;
     let config = network.config();
     let selection = Selection {
-        arrays: arrays(&arguments.arrays)?,
+        arrays: distinct(&arguments.arrays),
         layers: numbers("--layers", arguments.layers.as_deref(), config.layers)?,
         oscillators: numbers("--oscillators", arguments.oscillators.as_deref(), config.width)?,
     };
@@ -76,21 +82,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     crate::print(&format!("wrote {}: {} of {} bytes\n", path.display(), names.join(", "), bytes.len()))
 }
 
-fn arrays(names: &[String]) -> Result<Vec<Array>, Error> {
-    let named = |name: &String| {
-        let known: Vec<&str> = Array::ALL.iter().map(|array| array.name()).collect();
-        let found = Array::ALL.into_iter().find(|array| array.name() == name);
-        found.ok_or_else(|| wrong("--arrays", format!("{name:?}"), format!("choose among {}", known.join(", "))))
-    };
-    let mut found = names.iter().map(named).collect::<Result<Vec<_>, _>>()?;
-    let mut seen = Vec::new();
-    found.retain(|array| {
-        !seen.contains(array) && {
-            seen.push(*array);
-            true
+/// Each array once, in the order of their first mention.
+fn distinct(arrays: &[Array]) -> Vec<Array> {
+    let mut found = Vec::new();
+    for array in arrays {
+        if !found.contains(array) {
+            found.push(*array);
         }
-    });
-    Ok(found)
+    }
+    found
 }
 
 /// `0,2-3` within `0..count`; all of them if nothing is said.

@@ -1,23 +1,22 @@
 //! `kuramoto lesion`: dose-response curves of a run.
 
-use crate::look::{Look, write};
-use crate::table::Table;
+use crate::inspect::{Inspect, one_of, written};
 use crate::wrong;
 use anyhow::{Context, Result};
 use kuramoto_phase::intervention::{Change, Intervention};
-use kuramoto_phase::lesion::{Lesion, Response, Site, Trial, figure};
+use kuramoto_phase::lesion::{Lesion, Site, Trial, csv, figure, table};
+use kuramoto_report::write;
 use serde::Deserialize;
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    look: Look,
-    /// oscillators, synchronization, feed-forward, layer, coupling, freeze-omega, permute-omega or tau
-    #[arg(long, default_value = "synchronization")]
-    what: String,
+    inspect: Inspect,
+    /// What to take away
+    #[arg(long, default_value = "synchronization", value_parser = one_of::<Lesion>())]
+    what: Lesion,
     /// Layers, from 0, separated by commas [default: each in turn]
     #[arg(long, value_delimiter = ',')]
     layers: Vec<usize>,
@@ -30,10 +29,10 @@ pub struct Arguments {
     /// Draws of lesions that are drawn at random
     #[arg(long, default_value_t = 3)]
     repeats: u64,
-    /// Of the draws
+    /// Seed of the draws
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Instead, a file with interventions and changes of your own (docs/phase.md)
+    /// File with interventions and changes to apply instead (docs/phase.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "layers", "head", "doses"])]
     interventions: Option<PathBuf>,
     /// Folder of the table and the figure [default: lesions in the run]
@@ -42,10 +41,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let lesion = Lesion::ALL.into_iter().find(|lesion| lesion.name() == arguments.what).ok_or_else(|| {
-        let names: Vec<&str> = Lesion::ALL.iter().map(|lesion| lesion.name()).collect();
-        wrong("--what", format!("{:?}", arguments.what), format!("choose one of {}", names.join(", ")))
-    })?;
+    let lesion = arguments.what;
     let top = if lesion == Lesion::Tau { f64::INFINITY } else { 1.0 };
     if let Some(dose) = arguments.doses.iter().find(|dose| !(0.0..=top).contains(*dose) || dose.is_infinite()) {
         return Err(
@@ -53,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     let doses = if arguments.doses.is_empty() { lesion.doses() } else { &arguments.doses };
-    let subject = arguments.look.open()?;
+    let subject = arguments.inspect.open()?;
     let sites = sites(arguments, lesion, subject.network.config())?;
     let windows = subject.windows();
     let trial = Trial {
@@ -62,44 +58,27 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         windows: &windows,
         repeats: arguments.repeats,
         seed: arguments.seed,
-        threads: arguments.look.threads()?,
+        threads: arguments.inspect.threads()?,
     };
     if let Some(path) = &arguments.interventions {
         return own(path, &trial);
     }
     let responses = trial.respond(lesion, &sites, doses)?;
-
-    let mut table = Table::new(&["layer", "dose", "bits per byte", "rise", "95% interval"]);
-    let name = |response: &Response| response.layer.map_or_else(|| "all".to_string(), |layer| layer.to_string());
-    let mut csv = "lesion,layer,dose,bits_per_byte,rise,low,high\n".to_string();
-    for response in &responses {
-        let Response { dose, bits_per_byte, rise, interval, .. } = response;
-        let (low, high) = (interval.low, interval.high);
-        table.row([
-            name(response),
-            dose.to_string(),
-            format!("{bits_per_byte:.4}"),
-            format!("{rise:+.4}"),
-            interval.to_string(),
-        ]);
-        writeln!(csv, "{},{},{dose},{bits_per_byte},{rise},{low},{high}", lesion.name(), name(response)).ok();
-    }
-    let folder = arguments.out.clone().unwrap_or_else(|| arguments.look.run.join("lesions"));
+    let folder = arguments.out.clone().unwrap_or_else(|| arguments.inspect.run.join("lesions"));
     // What was confined has a name of its own, so that it replaces nothing else.
     let layers = arguments.layers.iter().map(|layer| format!("-layer{layer}")).collect::<String>();
     let head = arguments.head.map(|head| format!("-head{head}")).unwrap_or_default();
     let file = format!("lesion-{}{layers}{head}", lesion.name());
-    let mut files = vec![write(&folder, &format!("{file}.csv"), &csv.replace("NaN", ""))?];
+    let mut files = vec![write(&folder, &format!("{file}.csv"), &csv(lesion, &responses))?];
     files.extend(figure(&file, lesion, &responses).save(&folder)?);
-    let files: Vec<String> = files.iter().map(|path| format!("    {}\n", path.display())).collect();
     crate::print(&format!(
-        "{}, {} windows of {}, after step {}: {}\n\n{table}\nwrote\n{}",
-        arguments.look.run.display(),
+        "{}, {} windows of {}, after step {}: {lesion}\n\n{}\n{}",
+        arguments.inspect.run.display(),
         windows.len(),
         subject.text,
         subject.step,
-        lesion.name(),
-        files.concat()
+        table(&responses),
+        written(&files)
     ))
 }
 

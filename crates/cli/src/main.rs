@@ -10,9 +10,9 @@ mod eval;
 mod explore;
 mod export;
 mod generate;
+mod inspect;
 mod lab;
 mod lesion;
-mod look;
 mod matching;
 mod processes;
 mod progress;
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
             let usage = error.is::<kuramoto_model::Error>()
                 || error.is::<kuramoto_engine::Error>()
                 || error.downcast_ref().is_some_and(kuramoto_train::Error::is_usage)
-                || error.is::<kuramoto_phase::Error>()
+                || error.downcast_ref().is_some_and(kuramoto_phase::Error::is_usage)
                 || error.downcast_ref().is_some_and(kuramoto_lab::Error::is_usage);
             ExitCode::from(if usage { 2 } else { 1 })
         }

@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Also list groups of bytes whose mean locking is at least this, from 0 to 1
     #[arg(long, value_name = "LOCKING")]
     coalitions: Option<f64>,
-    /// best, last or step-N
+    /// Checkpoint: best, last or step-N
     #[arg(long, default_value = "best")]
     checkpoint: String,
     /// Print one JSON object with all pulls on the byte

@@ -1,20 +1,19 @@
 //! `kuramoto simulate`: the classical Kuramoto model and its transition.
 
-use crate::look::write;
-use crate::table::Table;
+use crate::inspect::{one_of, written};
 use crate::wrong;
 use anyhow::{Context, Result, bail};
-use kuramoto_phase::classical::{Frequencies, Graph, Settled, Watch, figure, sweep};
+use kuramoto_phase::classical::{Distribution, Graph, Watch, csv, figure, sweep, table};
+use kuramoto_report::write;
 use kuramoto_train::Error;
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Natural frequencies: lorentzian, normal or uniform
-    #[arg(long, default_value = "lorentzian")]
-    frequencies: String,
+    /// Distribution of natural frequencies
+    #[arg(long, default_value = "lorentzian", value_parser = one_of::<Distribution>())]
+    frequencies: Distribution,
     /// Their half-width, standard deviation or edge
     #[arg(long, default_value_t = 0.5)]
     width: f64,
@@ -39,7 +38,7 @@ pub struct Arguments {
     /// Time of one Runge-Kutta step
     #[arg(long, default_value_t = 0.05)]
     step: f64,
-    /// Of the first phases and of random edges
+    /// Seed of the initial phases and of random edges
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Folder of the table and the figure
@@ -60,14 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for (key, value) in [("--settle", arguments.settle), ("--measure", arguments.measure)] {
         positive(key, value)?;
     }
-    let frequencies = match arguments.frequencies.as_str() {
-        "lorentzian" => Frequencies::Lorentzian(width),
-        "normal" => Frequencies::Normal(width),
-        "uniform" => Frequencies::Uniform(width),
-        other => {
-            return Err(wrong("--frequencies", format!("{other:?}"), "choose lorentzian, normal or uniform").into());
-        }
-    };
+    let frequencies = arguments.frequencies.of_width(width);
     let graph = match (&arguments.graph, arguments.mean_degree) {
         (Some(path), _) => read_graph(path, count)?,
         (None, Some(degree)) => {
@@ -86,23 +78,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let watch = Watch { settle: arguments.settle, measure: arguments.measure, step: arguments.step };
     let found = sweep(frequencies, count, &graph, &couplings, watch, arguments.seed);
-
-    let mut table = Table::new(&["K", "order r", "sd over time", "theory"]);
-    let mut csv = "coupling,order,fluctuation,theory\n".to_string();
-    for Settled { coupling, order, fluctuation, theory } in &found {
-        let shown = theory.map_or_else(|| "-".into(), |theory| format!("{theory:.4}"));
-        table.row([format!("{coupling:.4}"), format!("{order:.4}"), format!("{fluctuation:.4}"), shown]);
-        let theory = theory.map(|theory| theory.to_string()).unwrap_or_default();
-        writeln!(csv, "{coupling},{order},{fluctuation},{theory}").ok();
-    }
-    let mut files = vec![write(&arguments.out, "transition.csv", &csv)?];
+    let mut files = vec![write(&arguments.out, "transition.csv", &csv(&found))?];
     files.extend(figure(frequencies, &found).save(&arguments.out)?);
-    let files: Vec<String> = files.iter().map(|path| format!("    {}\n", path.display())).collect();
     crate::print(&format!(
-        "{count} oscillators, {} frequencies of width {width}: critical coupling {critical:.4} (of an infinite population, all with \
-         all)\n\n{table}\nwrote\n{}",
+        "{count} oscillators, {} frequencies of width {width}: critical coupling {critical:.4} (of an infinite \
+         population, all with all)\n\n{}\n{}",
         arguments.frequencies,
-        files.concat()
+        table(&found),
+        written(&files)
     ))
 }
 

@@ -1,4 +1,4 @@
-//! The commands that look inside, on a small trained run, and on nonsense.
+//! The commands that measure a run, on a small trained one, and on wrong input.
 
 use assert_cmd::Command;
 use std::fs;
@@ -30,7 +30,7 @@ fn run(folder: &Path, line: &str) -> (String, i32) {
 }
 
 #[test]
-fn a_run_is_looked_into() {
+fn a_run_is_measured() {
     let folder = trained();
     let done = |line: &str| {
         let (text, code) = run(folder.path(), line);
@@ -86,7 +86,7 @@ fn a_run_is_looked_into() {
 }
 
 #[test]
-fn nonsense_gets_a_clear_sentence() {
+fn wrong_input_gets_a_clear_sentence() {
     let folder = trained();
     fs::write(folder.path().join("empty"), "").unwrap();
     fs::write(folder.path().join("foreign"), b"Anna\xff").unwrap();
@@ -101,11 +101,9 @@ fn nonsense_gets_a_clear_sentence() {
         ("diagnose run --text foreign", "byte 0xff"),
         ("diagnose run --text nowhere", "nowhere cannot be read"),
         ("diagnose nowhere", "not a run folder"),
-        ("diagnose run --against chance", "untrained, shuffled, permuted, uniform"),
         ("diagnose run --checkpoint step-7", "step-7"),
         ("pulls run --prompt a --token 3", "bytes 0 to 0"),
         ("pulls run --prompt €", "does not occur in tales"),
-        ("lesion run --what brain", "choose one of oscillators"),
         ("lesion run --doses 2", "from 0 to 1"),
         ("lesion run --what tau --head 0", "acts on all heads"),
         ("lesion run --interventions edges", "is not understood"),
@@ -116,11 +114,9 @@ fn nonsense_gets_a_clear_sentence() {
         ("export run --to a.csv --text text", "FILE.npz, FOLDER.zarr or hf"),
         ("export run --to a.npz", "give the file"),
         ("export run --to a.npz --text empty", "at least one byte"),
-        ("export run --to a.npz --text text --arrays mood", "choose among phase"),
         ("export run --to a.npz --text text --oscillators 5-9", "from 0 to 7"),
         ("export run --to there.npz --text text", "there already"),
         ("export run --to nowhere/a.zarr --text text", "cannot be written"),
-        ("simulate --frequencies cauchy", "lorentzian, normal or uniform"),
         ("simulate --width 0", "more than 0"),
         ("simulate --graph edges --oscillators 3", "line 2"),
         ("simulate --graph edges --oscillators 0", "--oscillators"),
@@ -137,4 +133,23 @@ fn nonsense_gets_a_clear_sentence() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("the text is empty"));
     assert_eq!(fs::read(folder.path().join("there.npz")).unwrap(), b"mine");
     assert!(!folder.path().join("a.npz").exists());
+}
+
+/// Choices are listed where they are wrong and where one asks for help.
+#[test]
+fn choices_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        ("diagnose run --against chance", "untrained, shuffled, permuted, uniform, none"),
+        ("lesion run --what brain", "oscillators, synchronization, feed-forward, layer, coupling, freeze-omega"),
+        ("export run --to a.npz --text text --arrays mood", "phase, phase_mid, phase_last, local_order, alignment"),
+        ("simulate --frequencies cauchy", "lorentzian, normal, uniform"),
+    ];
+    for (line, part) in cases {
+        let (text, code) = run(folder.path(), line);
+        assert!(code == 2 && text.starts_with("error: ") && text.contains(part), "{line}: {code}: {text}");
+        let command = line.split_whitespace().next().unwrap();
+        let (text, code) = run(folder.path(), &format!("{command} -h"));
+        assert!(code == 0 && text.contains(part), "{command}: {text}");
+    }
 }

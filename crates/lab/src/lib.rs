@@ -17,5 +17,5 @@ pub mod scale;
 pub mod submit;
 
 pub use error::{Error, Result};
-pub use kuramoto_phase::statistics;
+pub use kuramoto_report::statistics;
 pub use plan::{Plan, Planned};

@@ -1,15 +1,17 @@
-//! The classical Kuramoto model, as ground truth for the order parameter and as what the layer is named after:
+//! The classical Kuramoto model, as ground truth for the order parameter and as what the layer is named
+//! after:
 //!
 //! d theta_i / dt = omega_i + K / N sum_j sin(theta_j - theta_i)
 //!
-//! all-to-all, or on a graph with K / (mean degree) in place of K / N. For Lorentzian frequencies of half-width gamma the
-//! transition is known: K_c = 2 / (pi g(0)) = 2 gamma, and r = sqrt(1 - K_c / K) above it.
+//! all-to-all, or on a graph with K / (mean degree) in place of K / N. For Lorentzian frequencies of
+//! half-width gamma the transition is known: K_c = 2 / (pi g(0)) = 2 gamma, and r = sqrt(1 - K_c / K) above
+//! it.
 
 use crate::circular::Resultant;
-use crate::figure::kuva::plot::legend::LegendPosition;
-use crate::figure::kuva::prelude::*;
-use crate::figure::{Figure, colour};
-use crate::statistics::{mean, standard_deviation};
+use kuramoto_report::csv::optional;
+use kuramoto_report::figure::{Corner, Figure, Line, Panel, Points, colour};
+use kuramoto_report::statistics::{mean, standard_deviation};
+use kuramoto_report::{Csv, TextTable};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::f64::consts::{PI, TAU};
@@ -23,6 +25,40 @@ pub enum Frequencies {
     Normal(f64),
     /// Within plus and minus this.
     Uniform(f64),
+}
+
+/// The shape of a distribution of natural frequencies.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Distribution {
+    /// Heavy tails; its transition is known exactly.
+    Lorentzian,
+    /// The bell curve.
+    Normal,
+    /// Even between two edges.
+    Uniform,
+}
+
+impl Distribution {
+    /// Frequencies of this half-width, standard deviation or edge.
+    pub fn of_width(self, width: f64) -> Frequencies {
+        match self {
+            Distribution::Lorentzian => Frequencies::Lorentzian(width),
+            Distribution::Normal => Frequencies::Normal(width),
+            Distribution::Uniform => Frequencies::Uniform(width),
+        }
+    }
 }
 
 impl Frequencies {
@@ -234,7 +270,7 @@ pub struct Watch {
     pub step: f64,
 }
 
-/// The order at each coupling, every one from phases drawn anew.
+/// The order at each coupling, each from freshly drawn phases.
 pub fn sweep(
     frequencies: Frequencies,
     count: usize,
@@ -259,34 +295,45 @@ pub fn sweep(
     couplings.par_iter().map(settled).collect()
 }
 
+/// A row for each coupling.
+pub fn csv(found: &[Settled]) -> String {
+    let mut table = Csv::new(["coupling", "order", "fluctuation", "theory"]);
+    for Settled { coupling, order, fluctuation, theory } in found {
+        table.row([coupling.to_string(), order.to_string(), fluctuation.to_string(), optional(*theory)]);
+    }
+    table.finish()
+}
+
+/// The same for a terminal.
+pub fn table(found: &[Settled]) -> TextTable {
+    let mut table = TextTable::new(&["K", "order r", "sd over time", "theory"]);
+    for Settled { coupling, order, fluctuation, theory } in found {
+        let theory = theory.map_or_else(|| "-".into(), |theory| format!("{theory:.4}"));
+        table.row([format!("{coupling:.4}"), format!("{order:.4}"), format!("{fluctuation:.4}"), theory]);
+    }
+    table
+}
+
 /// r against K, beside the theory of an infinite population.
 pub fn figure(frequencies: Frequencies, found: &[Settled]) -> Figure {
     let points = found.iter().map(|settled| (settled.coupling, settled.order));
-    let marks = ScatterPlot::new().with_data(points).with_color(colour::BLUE).with_size(3.5).with_legend("simulated");
-    let mut plots: Vec<Plot> = vec![marks.into()];
-    let top = found.iter().map(|settled| settled.coupling).fold(0.0, f64::max);
-    let line: Vec<(f64, f64)> = (1..=400)
-        .map(|i| top * f64::from(i) / 400.0)
-        .filter_map(|coupling| Some((coupling, frequencies.order(coupling)?)))
-        .collect();
+    let mut panel = Panel::new("The Kuramoto transition")
+        .labels("coupling K", "order parameter r")
+        .y_range(0.0, 1.0)
+        .legend(Corner::BottomRight)
+        .points(Points::new(points, colour::BLUE).size(3.5).legend("simulated"));
     if found.iter().any(|settled| settled.theory.is_some()) {
-        let theory = LinePlot::new().with_data(line).with_color(colour::ORANGE).with_stroke_width(1.6);
-        plots.push(theory.with_legend("sqrt(1 - K_c / K)").into());
+        let top = found.iter().map(|settled| settled.coupling).fold(0.0, f64::max);
+        let theory = (1..=400)
+            .map(|i| top * f64::from(i) / 400.0)
+            .filter_map(|coupling| Some((coupling, frequencies.order(coupling)?)));
+        panel = panel.line(Line::new(theory, colour::ORANGE).legend("sqrt(1 - K_c / K)"));
     }
     let critical = frequencies.critical_coupling();
-    let mark = LinePlot::new().with_data([(critical, 0.0), (critical, 1.0)]).with_color(colour::GREY).with_dashed();
-    plots.push(mark.with_legend(format!("K_c = {critical:.3}")).into());
-    let layout = Layout::auto_from_plots(&plots)
-        .with_title("The Kuramoto transition")
-        .with_x_label("coupling K")
-        .with_y_label("order parameter r")
-        .with_y_axis_min(0.0)
-        .with_y_axis_max(1.0)
-        .with_legend_position(LegendPosition::InsideBottomRight)
-        .with_width(620.0)
-        .with_height(420.0);
+    let mark = Line::new([(critical, 0.0), (critical, 1.0)], colour::GREY).width(2.0).dashed();
+    let panel = panel.line(mark.legend(format!("K_c = {critical:.3}")));
     let caption = "Order of the classical Kuramoto model against its coupling.";
-    Figure::single("transition", caption, plots, layout)
+    Figure::single("transition", caption, panel, (620.0, 420.0))
 }
 
 #[cfg(test)]
@@ -295,8 +342,8 @@ mod tests {
 
     const WATCH: Watch = Watch { settle: 60.0, measure: 40.0, step: 0.05 };
 
-    /// Above the transition a large population of Lorentzian frequencies follows r = sqrt(1 - K_c / K); below it there
-    /// is only the noise of a finite population.
+    /// Above the transition a large population of Lorentzian frequencies follows r = sqrt(1 - K_c / K); below
+    /// it there is only the noise of a finite population.
     #[test]
     fn the_transition_is_where_it_should_be() {
         let frequencies = Frequencies::Lorentzian(0.5);
@@ -306,6 +353,15 @@ mod tests {
             let theory = settled.theory.unwrap();
             assert!((settled.order - theory).abs() < 0.05, "{settled:?}");
         }
+    }
+
+    #[test]
+    fn tables_leave_out_theory_where_there_is_none() {
+        let found = [Some(0.5), None].map(|theory| Settled { coupling: 2.0, order: 0.25, fluctuation: 0.125, theory });
+        assert_eq!(csv(&found), "coupling,order,fluctuation,theory\n2,0.25,0.125,0.5\n2,0.25,0.125,\n");
+        assert!(table(&found).to_string().ends_with(" -\n"));
+        assert_eq!("normal".parse(), Ok(Distribution::Normal));
+        assert_eq!(Distribution::Uniform.of_width(2.0), Frequencies::Uniform(2.0));
     }
 
     #[test]
@@ -323,7 +379,8 @@ mod tests {
         assert!(spaced[500].abs() < 1e-9 && (standard_deviation(&spaced) - 3.0).abs() < 0.05);
     }
 
-    /// Two oscillators lock if K exceeds their difference in frequency, at sin(phase difference) = difference / K.
+    /// Two oscillators lock if K exceeds their difference in frequency, at sin(phase difference) = difference
+    /// / K.
     #[test]
     fn two_oscillators_lock_where_they_must() {
         let graph = Graph::of_edges(2, &[(0, 1)]).unwrap();

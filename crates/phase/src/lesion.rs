@@ -2,21 +2,34 @@
 
 use crate::circular::Resultant;
 use crate::error::Result;
-use crate::figure::kuva::plot::legend::LegendPosition;
-use crate::figure::kuva::prelude::*;
-use crate::figure::{Figure, colour};
 use crate::intervention::{Action, Change, Intervening, Intervention, Point, choose};
-use crate::statistics::{Interval, bootstrap};
 use crate::survey::oscillators;
 use crate::trace::Probe;
 use crate::windows::{Text, over_windows};
 use kuramoto_model::{Kuramoto, NoHooks};
+use kuramoto_report::csv::number;
+use kuramoto_report::figure::{Corner, Figure, Line, Panel, Points, colour};
+use kuramoto_report::statistics::{Interval, bootstrap};
+use kuramoto_report::{Csv, TextTable};
 use serde::Serialize;
 use std::f64::consts::LN_2;
 
 /// What is taken away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Lesion {
     /// A share of the oscillators entering a layer, drawn at random, is held at its mean phase.
     Oscillators,
@@ -30,37 +43,16 @@ pub enum Lesion {
     Coupling,
     /// A layer's rates go a share of the way back to the schedule they started from.
     FreezeOmega,
-    /// A share of a layer's rates, drawn at random, is dealt anew to its oscillators.
+    /// A share of a layer's rates, drawn at random, is permuted among its oscillators.
     PermuteOmega,
     /// tau of all layers is multiplied by the dose: 1 is the intact model.
     Tau,
 }
 
 impl Lesion {
-    /// All of them.
-    pub const ALL: [Lesion; 8] = [
-        Lesion::Oscillators,
-        Lesion::Synchronization,
-        Lesion::FeedForward,
-        Lesion::Layer,
-        Lesion::Coupling,
-        Lesion::FreezeOmega,
-        Lesion::PermuteOmega,
-        Lesion::Tau,
-    ];
-
-    /// On the command line and in files.
+    /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
-        match self {
-            Lesion::Oscillators => "oscillators",
-            Lesion::Synchronization => "synchronization",
-            Lesion::FeedForward => "feed-forward",
-            Lesion::Layer => "layer",
-            Lesion::Coupling => "coupling",
-            Lesion::FreezeOmega => "freeze-omega",
-            Lesion::PermuteOmega => "permute-omega",
-            Lesion::Tau => "tau",
-        }
+        self.into()
     }
 
     /// Doses that show its course.
@@ -121,9 +113,9 @@ pub struct Trial<'a> {
     pub windows: &'a [Text<'a>],
     /// Draws of lesions that are drawn.
     pub repeats: u64,
-    /// Of the draws.
+    /// Seed of the draws.
     pub seed: u64,
-    /// At work.
+    /// Worker threads; results do not depend on their number.
     pub threads: usize,
 }
 
@@ -232,34 +224,81 @@ impl Trial<'_> {
     }
 }
 
+impl Response {
+    /// The layer as tables name it.
+    pub fn layer_name(&self) -> String {
+        self.layer.map_or_else(|| "all".to_string(), |layer| layer.to_string())
+    }
+}
+
+/// A row for each layer and dose.
+pub fn csv(lesion: Lesion, responses: &[Response]) -> String {
+    let mut table = Csv::new(["lesion", "layer", "dose", "bits_per_byte", "rise", "low", "high"]);
+    for response in responses {
+        let Response { dose, bits_per_byte, rise, interval, .. } = response;
+        let numbers = [*dose, *bits_per_byte, *rise, interval.low, interval.high].map(number);
+        table.row([lesion.name().to_string(), response.layer_name()].into_iter().chain(numbers));
+    }
+    table.finish()
+}
+
+/// The same for a terminal.
+pub fn table(responses: &[Response]) -> TextTable {
+    let mut table = TextTable::new(&["layer", "dose", "bits per byte", "rise", "95% interval"]);
+    for response in responses {
+        table.row([
+            response.layer_name(),
+            response.dose.to_string(),
+            format!("{:.4}", response.bits_per_byte),
+            format!("{:+.4}", response.rise),
+            response.interval.to_string(),
+        ]);
+    }
+    table
+}
+
 /// Dose-response curves, a line a layer.
 pub fn figure(name: &str, lesion: Lesion, responses: &[Response]) -> Figure {
     let mut layers: Vec<Option<usize>> = responses.iter().map(|response| response.layer).collect();
     layers.dedup();
-    let mut plots: Vec<Plot> = Vec::new();
+    let dose = if lesion == Lesion::Tau { "tau, as a multiple of what was learned" } else { "share taken away" };
+    let mut panel =
+        Panel::new(format!("Lesion: {}", lesion.name())).labels(dose, "rise (bits per byte)").legend(Corner::TopLeft);
     for (place, layer) in layers.iter().enumerate() {
         let own: Vec<&Response> = responses.iter().filter(|response| response.layer == *layer).collect();
-        let colour = colour::ALL[place % colour::ALL.len()];
-        let column = |f: fn(&Response) -> f64| own.iter().map(|response| f(response)).collect::<Vec<f64>>();
-        let (doses, low, high) = (column(|r| r.dose), column(|r| r.interval.low), column(|r| r.interval.high));
+        let colour = colour::of(place);
         // One window has no interval.
-        if low.iter().all(|end| end.is_finite()) {
-            plots.push(BandPlot::new(doses, low, high).with_color(colour).with_opacity(0.18).into());
+        if own.iter().all(|response| response.interval.low.is_finite()) {
+            panel = panel.band(own.iter().map(|r| (r.dose, r.interval.low, r.interval.high)), colour);
         }
-        let points: Vec<(f64, f64)> = own.iter().map(|response| (response.dose, response.rise)).collect();
-        plots.push(ScatterPlot::new().with_data(points.iter().copied()).with_color(colour).with_size(3.0).into());
-        let line = LinePlot::new().with_data(points).with_color(colour).with_stroke_width(1.6);
-        plots
-            .push(line.with_legend(layer.map_or_else(|| "all layers".into(), |layer| format!("layer {layer}"))).into());
+        let points = || own.iter().map(|response| (response.dose, response.rise));
+        let label = layer.map_or_else(|| "all layers".into(), |layer| format!("layer {layer}"));
+        let line = Line::new(points(), colour).legend(label);
+        panel = panel.points(Points::new(points(), colour).size(3.0)).line(line);
     }
-    let dose = if lesion == Lesion::Tau { "tau, as a multiple of what was learned" } else { "share taken away" };
-    let layout = Layout::auto_from_plots(&plots)
-        .with_title(format!("Lesion: {}", lesion.name()))
-        .with_x_label(dose)
-        .with_y_label("rise (bits per byte)")
-        .with_legend_position(LegendPosition::InsideTopLeft)
-        .with_width(620.0)
-        .with_height(420.0);
     let caption = "Rise of bits per byte above the intact model, and its 95% bootstrap interval over windows.";
-    Figure::single(name, caption, plots, layout)
+    Figure::single(name, caption, panel, (620.0, 420.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for lesion in Lesion::VARIANTS {
+            assert_eq!(lesion.name().parse(), Ok(*lesion));
+        }
+        assert_eq!(Lesion::FeedForward.name(), "feed-forward");
+    }
+
+    #[test]
+    fn one_window_has_no_interval() {
+        let interval = Interval { low: f64::NAN, high: f64::NAN };
+        let response = Response { layer: None, dose: 0.5, bits_per_byte: 2.25, rise: 0.25, interval };
+        let text = csv(Lesion::Tau, std::slice::from_ref(&response));
+        assert_eq!(text, "lesion,layer,dose,bits_per_byte,rise,low,high\ntau,all,0.5,2.25,0.25,,\n");
+        assert!(table(&[response]).to_string().ends_with("all     0.5         2.2500  +0.2500             -\n"));
+    }
 }

@@ -1,25 +1,46 @@
-//! Measures: one number for one layer of one window. A new measure is a function here and a row in [`MEASURES`].
+//! Measures: one number for one layer of one window. A new measure is a function here and a row in
+//! [`MEASURES`].
 
 use crate::circular::Resultant;
 use crate::locking;
 use crate::order::{Attended, over_tokens};
-use crate::statistics::{mean, standard_deviation};
 use crate::trace::Trace;
+use kuramoto_report::statistics::{mean, standard_deviation};
 
-/// A window, and what is derived from it once for all measures.
-pub struct Window<'a> {
-    /// What the model left.
+/// The trace of a window, and what several measures need, computed once.
+pub struct MeasuredWindow<'a> {
+    /// What the model left at its hook points.
     pub trace: &'a Trace<f32>,
-    /// G of every layer.
-    pub attended: Vec<Attended<f32>>,
     /// Radii (r1, r2) of every layer's two bounds, where it has them.
     pub radii: &'a [(Option<f64>, Option<f64>)],
+    /// G of every layer.
+    pub attended: Vec<Attended<f32>>,
+    /// R_t by layer, position.
+    pub local_order: Vec<Vec<f64>>,
+    /// Resultants over tokens by state (one more than layers), oscillator.
+    pub resultants: Vec<Vec<Resultant>>,
+    /// Phase locking between oscillators (k x k) by layer.
+    pub oscillator_locking: Vec<Vec<f32>>,
 }
 
-impl<'a> Window<'a> {
+impl<'a> MeasuredWindow<'a> {
     /// Of a trace of a model with these radii.
-    pub fn new(trace: &'a Trace<f32>, radii: &'a [(Option<f64>, Option<f64>)]) -> Window<'a> {
-        Window { trace, attended: (0..trace.layers()).map(|layer| Attended::of(trace, layer)).collect(), radii }
+    pub fn new(trace: &'a Trace<f32>, radii: &'a [(Option<f64>, Option<f64>)]) -> MeasuredWindow<'a> {
+        let attended: Vec<Attended<f32>> = (0..trace.layers()).map(|layer| Attended::of(trace, layer)).collect();
+        let local_order = |layer: &Attended<f32>| (0..trace.n).map(|t| layer.local_order(t)).collect();
+        MeasuredWindow {
+            trace,
+            radii,
+            local_order: attended.iter().map(local_order).collect(),
+            attended,
+            resultants: trace.states.iter().map(|state| over_tokens(state, trace.k)).collect(),
+            oscillator_locking: (0..trace.layers()).map(|layer| locking::oscillators(trace, layer)).collect(),
+        }
+    }
+
+    /// R_j of every oscillator of a state: the lengths of its resultants.
+    pub fn lengths(&self, state: usize) -> Vec<f64> {
+        self.resultants[state].iter().map(Resultant::length).collect()
     }
 
     fn over_positions(&self, of: impl Fn(usize) -> f64) -> f64 {
@@ -27,16 +48,16 @@ impl<'a> Window<'a> {
     }
 }
 
-/// A measure.
+/// One number of a layer of a window, with its formula and meaning.
 pub struct Measure {
-    /// On the command line and in files.
+    /// Its name in tables and files.
     pub name: &'static str,
     /// Its formula, in the paper's symbols.
     pub formula: &'static str,
     /// What it says, in a sentence.
     pub meaning: &'static str,
     /// Of the window's layer; NaN where the configuration does not have what it needs.
-    pub of: fn(&Window<'_>, usize) -> f64,
+    pub of: fn(&MeasuredWindow<'_>, usize) -> f64,
 }
 
 /// Every measure.
@@ -45,19 +66,19 @@ pub const MEASURES: [Measure; 15] = [
         name: "local-order",
         formula: "mean_t R_t, R_t = mean_j |G_tj|, G_tj = sum_u A_tu e^{i theta_uj}",
         meaning: "coherence of the phases a token attends to; 1 also where it attends to itself alone",
-        of: |window, layer| window.over_positions(|t| window.attended[layer].local_order(t)),
+        of: |window, layer| mean(&window.local_order[layer]),
     },
     Measure {
         name: "global-order",
         formula: "mean_j R_j, R_j = |1/N sum_u e^{i theta_uj}|",
         meaning: "coherence of all tokens of the window; unrelated phases give about 0.886 / sqrt(N)",
-        of: |window, layer| mean(&lengths(window, layer)),
+        of: |window, layer| mean(&window.lengths(layer)),
     },
     Measure {
         name: "order-spread",
         formula: "sd_j R_j",
         meaning: "how far oscillators differ in their coherence over tokens",
-        of: |window, layer| standard_deviation(&lengths(window, layer)),
+        of: |window, layer| standard_deviation(&window.lengths(layer)),
     },
     Measure {
         name: "metastability",
@@ -75,7 +96,7 @@ pub const MEASURES: [Measure; 15] = [
         name: "oscillator-locking",
         formula: "mean_i<j |1/N sum_t e^{i(theta_ti - theta_tj)}|",
         meaning: "phase locking between oscillators along the text",
-        of: |window, layer| locking::mean_off_diagonal(&locking::oscillators(window.trace, layer), window.trace.k),
+        of: |window, layer| locking::mean_off_diagonal(&window.oscillator_locking[layer], window.trace.k),
     },
     Measure {
         name: "token-locking",
@@ -132,27 +153,24 @@ pub const MEASURES: [Measure; 15] = [
     Measure {
         name: "non-uniform",
         formula: "share of oscillators whose phases over tokens fail Rayleigh's test at 1%",
-        meaning: "oscillators whose phases are not spread evenly round the circle; a description, as tokens are not independent",
+        meaning: "oscillators whose phases are not spread evenly round the circle; a description, as tokens are \
+                  not independent",
         of: |window, layer| {
-            let resultants = over_tokens(&window.trace.states[layer], window.trace.k);
+            let resultants = &window.resultants[layer];
             let failed = resultants.iter().filter(|resultant| resultant.rayleigh().1 < 0.01).count();
             failed as f64 / window.trace.k as f64
         },
     },
 ];
 
-fn lengths(window: &Window<'_>, layer: usize) -> Vec<f64> {
-    over_tokens(&window.trace.states[layer], window.trace.k).iter().map(Resultant::length).collect()
-}
-
-fn metastability(window: &Window<'_>, layer: usize) -> f64 {
+fn metastability(window: &MeasuredWindow<'_>, layer: usize) -> f64 {
     let rows = window.trace.states[layer].chunks_exact(window.trace.k);
     let orders: Vec<f64> = rows.map(|row| Resultant::of(row.iter().map(|&x| f64::from(x))).length()).collect();
     standard_deviation(&orders)
 }
 
 /// Mean over heads and positions of sum_u A_tu f(t, u).
-fn coupled(window: &Window<'_>, layer: usize, f: impl Fn(usize, usize) -> f64) -> f64 {
+fn coupled(window: &MeasuredWindow<'_>, layer: usize, f: impl Fn(usize, usize) -> f64) -> f64 {
     let (trace, n) = (window.trace, window.trace.n);
     let head = |head: usize| {
         let rows = trace.coupling(layer, head).chunks_exact(n).enumerate();
@@ -161,7 +179,7 @@ fn coupled(window: &Window<'_>, layer: usize, f: impl Fn(usize, usize) -> f64) -
     (0..trace.heads).map(head).sum::<f64>() / (trace.heads * n) as f64
 }
 
-fn coupled_tokens(window: &Window<'_>, layer: usize) -> f64 {
+fn coupled_tokens(window: &MeasuredWindow<'_>, layer: usize) -> f64 {
     let (trace, n) = (window.trace, window.trace.n);
     let entropy =
         |row: &[f32]| -> f64 { row.iter().map(|&a| f64::from(a)).filter(|&a| a > 0.0).map(|a| -a * a.ln()).sum() };
@@ -173,7 +191,7 @@ fn share(values: &[f32], is: impl Fn(f32) -> bool) -> f64 {
     values.iter().filter(|&&value| is(value)).count() as f64 / values.len() as f64
 }
 
-fn metric_rank(window: &Window<'_>, layer: usize) -> f64 {
+fn metric_rank(window: &MeasuredWindow<'_>, layer: usize) -> f64 {
     let (trace, n, k, kh) = (window.trace, window.trace.n, window.trace.k, window.trace.head_width());
     let (query, key) = (&trace.query[layer], &trace.key[layer]);
     if query.is_empty() {
@@ -198,7 +216,7 @@ fn metric_rank(window: &Window<'_>, layer: usize) -> f64 {
     (0..n).map(rank).sum::<f64>() / n as f64
 }
 
-fn step(window: &Window<'_>, from: &[f32], to: &[f32], radius: Option<f64>) -> f64 {
+fn step(window: &MeasuredWindow<'_>, from: &[f32], to: &[f32], radius: Option<f64>) -> f64 {
     let (Some(radius), trace) = (radius, window.trace) else { return f64::NAN };
     let rows = from.chunks_exact(trace.k).zip(to.chunks_exact(trace.k));
     let size = |(a, b): (&[f32], &[f32])| {

@@ -2,46 +2,14 @@
 
 use crate::circular::Resultant;
 use crate::error::Result;
-use crate::locking;
-use crate::measure::{MEASURES, Window};
-use crate::order::{global_order, over_tokens};
-use crate::statistics::{Interval, mean, mean_interval, standard_deviation};
+use crate::measure::{MEASURES, Measure, MeasuredWindow};
+use crate::order::over_tokens;
+use crate::surrogate::{self, Surrogate};
 use crate::trace::{Probe, Trace};
 use crate::windows::{Text, over_windows};
 use kuramoto_model::{Kuramoto, Network};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use kuramoto_report::statistics::{Interval, mean, mean_interval, standard_deviation};
 use serde::Serialize;
-
-/// What a statistic is set against: something with the same shape in which what it measures cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Surrogate {
-    /// The same model before training.
-    Untrained,
-    /// The bytes of each window in another order.
-    Shuffled,
-    /// Phases of each token dealt anew to its oscillators; couplings stay.
-    Permuted,
-    /// Couplings replaced by 1/(t + 1); phases stay.
-    Uniform,
-}
-
-impl Surrogate {
-    /// All of them.
-    pub const ALL: [Surrogate; 4] =
-        [Surrogate::Untrained, Surrogate::Shuffled, Surrogate::Permuted, Surrogate::Uniform];
-
-    /// On the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Surrogate::Untrained => "untrained",
-            Surrogate::Shuffled => "shuffled",
-            Surrogate::Permuted => "permuted",
-            Surrogate::Uniform => "uniform",
-        }
-    }
-}
 
 /// The values of every measure in every layer and window.
 #[derive(Clone, Debug, Serialize)]
@@ -99,8 +67,8 @@ impl Survey {
         self.nats / std::f64::consts::LN_2 / self.bytes as f64
     }
 
-    /// How far a measure lies from a null survey: (mean - mean of the null) / sd of the null over windows. NaN where the
-    /// null does not vary.
+    /// How far a measure lies from a null survey: (mean - mean of the null) / sd of the null over windows.
+    /// NaN where the null does not vary.
     pub fn z(&self, null: &Survey, measure: usize, layer: usize) -> f64 {
         let (ours, theirs) = (self.values(measure, layer), null.values(measure, layer));
         let sd = standard_deviation(theirs);
@@ -117,19 +85,84 @@ pub fn radii(probe: &Probe<f32>) -> Vec<(Option<f64>, Option<f64>)> {
     (0..probe.network().config().layers).map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2"))).collect()
 }
 
-/// Takes something from the trace of every window.
-fn over_traces<T: Send>(
-    network: &Kuramoto,
-    parameters: &[f32],
-    windows: &[Text<'_>],
-    threads: usize,
-    take: impl Fn(&Trace<f32>) -> T + Sync,
-) -> Result<Vec<T>> {
-    let start = || (Probe::new(network.clone(), parameters.to_vec()), Trace::of(network));
-    over_windows(windows, threads, start, |(probe, trace), _, (tokens, _)| {
-        probe.run(tokens, trace)?;
-        Ok(take(trace))
-    })
+/// What is surveyed, and against what.
+pub struct Request<'a> {
+    /// The model.
+    pub network: &'a Kuramoto,
+    /// Its parameters.
+    pub parameters: &'a [f32],
+    /// The text.
+    pub windows: &'a [Text<'a>],
+    /// Surrogates to measure as well.
+    pub against: &'a [Surrogate],
+    /// Seed of what surrogates draw.
+    pub seed: u64,
+    /// Seed of the model's initialization, for [`Surrogate::Untrained`].
+    pub initial_seed: u64,
+    /// Worker threads; results do not depend on their number.
+    pub threads: usize,
+}
+
+/// What a model shows on a text, and what its surrogates show.
+pub struct Surveys {
+    /// The model on the text.
+    pub trained: Survey,
+    /// Surrogates, as they were requested.
+    pub against: Vec<(Surrogate, Survey)>,
+    /// Phase locking between oscillators (k x k) by layer: mean over windows, of which at most 64 are read,
+    /// spread evenly.
+    pub locking: Vec<Vec<f64>>,
+    /// Resultants over all tokens of every oscillator entering each layer, and after the last (L + 1 x k).
+    pub oscillators: Vec<Vec<Resultant>>,
+}
+
+/// Windows that matrices are averaged over at most: they take room.
+const MATRICES: usize = 64;
+
+/// Measures a model and its surrogates: one forward pass a window, and one more for each surrogate with other
+/// parameters or other bytes.
+pub fn survey(request: &Request<'_>) -> Result<Surveys> {
+    let Request { network, windows, against, seed, .. } = *request;
+    let every = windows.len().div_ceil(MATRICES).max(1);
+    let initial = against.contains(&Surrogate::Untrained).then(|| {
+        let mut parameters = request.parameters.to_vec();
+        Network::<f32>::initialize(network, request.initial_seed, &mut parameters);
+        parameters
+    });
+    let begin = || {
+        let reader = |parameters: &[f32]| Reader::new(network, parameters);
+        (reader(request.parameters), initial.as_deref().map(reader), Trace::of(network), Trace::of(network))
+    };
+    let seen = over_windows(windows, request.threads, begin, |state, index, (tokens, targets)| {
+        let (trained, untrained, trace, other) = state;
+        let nats = trained.read(tokens, Some(targets), trace)?;
+        let mut measured = MeasuredWindow::new(trace, &trained.radii);
+        let values = Values::of(&measured, nats);
+        let locking = index.is_multiple_of(every).then(|| std::mem::take(&mut measured.oscillator_locking));
+        let resultants = measured.resultants;
+        let mut measure = |surrogate: &Surrogate| match surrogate {
+            Surrogate::Untrained => {
+                let reader = untrained.as_mut().expect("initialized above if it is requested");
+                reader.measure(tokens, Some(targets), other)
+            }
+            Surrogate::Shuffled => {
+                let tokens = surrogate::shuffled(tokens, surrogate::draws(seed, index));
+                // In another order the bytes are not followed by their targets.
+                trained.measure(&tokens, None, other)
+            }
+            Surrogate::Permuted => {
+                let permuted = surrogate::permuted(trace, surrogate::draws(seed, index));
+                Ok(Values::of(&MeasuredWindow::new(&permuted, &trained.radii), nats))
+            }
+            Surrogate::Uniform => {
+                let uniform = surrogate::uniform(trace);
+                Ok(Values::of(&MeasuredWindow::new(&uniform, &trained.radii), nats))
+            }
+        };
+        let surrogates = against.iter().map(&mut measure).collect::<Result<Vec<Values>>>()?;
+        Ok(Seen { values, surrogates, locking, resultants })
+    })?;
+    Ok(gather(network, against, seen))
 }
 
 /// Resultants over all tokens of every oscillator entering each layer, and after the last (L + 1 x k).
@@ -139,65 +172,44 @@ pub fn oscillators(
     windows: &[Text<'_>],
     threads: usize,
 ) -> Result<Vec<Vec<Resultant>>> {
-    let seen = over_traces(network, parameters, windows, threads, |trace| {
-        trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>()
+    let begin = || (Probe::new(network.clone(), parameters.to_vec()), Trace::of(network));
+    let seen = over_windows(windows, threads, begin, |(probe, trace), _, (tokens, _)| {
+        probe.run(tokens, trace)?;
+        Ok(trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>())
     })?;
-    let all = |layer: usize, j: usize| Resultant::of_all(seen.iter().map(|window| &window[layer][j]));
-    let config = network.config();
-    Ok((0..=config.layers).map(|layer| (0..config.width).map(|j| all(layer, j)).collect()).collect())
+    Ok(over_all_windows(network, &seen.iter().collect::<Vec<_>>()))
 }
 
-/// Windows that matrices are averaged over at most: they take room.
-const MATRICES: usize = 64;
-
-/// Phase locking between oscillators (k x k) by layer, mean over windows, of which at most 64 are read, spread evenly.
-pub fn oscillator_locking(
-    network: &Kuramoto,
-    parameters: &[f32],
-    windows: &[Text<'_>],
-    threads: usize,
-) -> Result<Vec<Vec<f64>>> {
-    let chosen: Vec<Text<'_>> = windows.iter().step_by(windows.len().div_ceil(MATRICES).max(1)).copied().collect();
-    let seen = over_traces(network, parameters, &chosen, threads, |trace| {
-        (0..trace.layers()).map(|layer| locking::oscillators(trace, layer)).collect::<Vec<_>>()
-    })?;
-    let mean = |layer: usize| {
-        let mut sums = vec![0.0; seen.first().map_or(0, |window| window[layer].len())];
-        for window in &seen {
-            sums.iter_mut().zip(&window[layer]).for_each(|(sum, x)| *sum += f64::from(*x) / seen.len() as f64);
-        }
-        sums
-    };
-    Ok((0..network.config().layers).map(mean).collect())
+/// A model that reads windows.
+struct Reader {
+    probe: Probe<f32>,
+    radii: Vec<(Option<f64>, Option<f64>)>,
 }
 
-/// Surveys a model over windows of text, or a surrogate of it, on so many threads.
-pub fn survey(
-    network: &Kuramoto,
-    parameters: &[f32],
-    windows: &[Text<'_>],
-    surrogate: Option<Surrogate>,
-    seed: u64,
-    threads: usize,
-) -> Result<Survey> {
-    let mut start = parameters.to_vec();
-    if surrogate == Some(Surrogate::Untrained) {
-        Network::<f32>::initialize(network, seed, &mut start);
-    }
-    let begin = || {
-        let probe = Probe::new(network.clone(), start.clone());
+impl Reader {
+    fn new(network: &Kuramoto, parameters: &[f32]) -> Reader {
+        let probe = Probe::new(network.clone(), parameters.to_vec());
         let radii = radii(&probe);
-        (probe, radii, Trace::of(network))
-    };
-    let seen = over_windows(windows, threads, begin, |(probe, radii, trace), index, text| {
-        let mut random = ChaCha8Rng::seed_from_u64(seed ^ (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        one(probe, trace, radii, text, surrogate, &mut random)
-    })?;
-    Ok(gather(network.config().layers, seen))
+        Reader { probe, radii }
+    }
+
+    /// Runs a window and returns the nats of its targets; NaN without targets.
+    fn read(&mut self, tokens: &[u8], targets: Option<&[u8]>, trace: &mut Trace<f32>) -> Result<f64> {
+        self.probe.run(tokens, trace)?;
+        Ok(match targets {
+            Some(targets) => self.probe.losses(targets)?.iter().sum(),
+            None => f64::NAN,
+        })
+    }
+
+    fn measure(&mut self, tokens: &[u8], targets: Option<&[u8]>, trace: &mut Trace<f32>) -> Result<Values> {
+        let nats = self.read(tokens, targets, trace)?;
+        Ok(Values::of(&MeasuredWindow::new(trace, &self.radii), nats))
+    }
 }
 
-/// What one window gave.
-struct One {
+/// The measures of one window.
+struct Values {
     /// By measure, layer.
     values: Vec<Vec<f64>>,
     /// By layer, position.
@@ -207,66 +219,47 @@ struct One {
     bytes: usize,
 }
 
-fn one(
-    probe: &mut Probe<f32>,
-    trace: &mut Trace<f32>,
-    radii: &[(Option<f64>, Option<f64>)],
-    (tokens, targets): Text<'_>,
-    surrogate: Option<Surrogate>,
-    random: &mut ChaCha8Rng,
-) -> Result<One> {
-    let mut tokens = tokens.to_vec();
-    if surrogate == Some(Surrogate::Shuffled) {
-        shuffle(&mut tokens, random);
-    }
-    probe.run(&tokens, trace)?;
-    let nats = if surrogate == Some(Surrogate::Shuffled) { f64::NAN } else { probe.losses(targets)?.iter().sum() };
-    match surrogate {
-        Some(Surrogate::Permuted) => {
-            let mut order: Vec<usize> = (0..trace.k).collect();
-            for t in 0..trace.n {
-                // The same deal in every layer, so that steps stay what they were.
-                shuffle(&mut order, random);
-                for state in trace.states.iter_mut().chain(&mut trace.middles) {
-                    let row = &mut state[t * trace.k..][..trace.k];
-                    let before = row.to_vec();
-                    row.iter_mut().zip(&order).for_each(|(x, &j)| *x = before[j]);
-                }
-            }
+impl Values {
+    fn of(window: &MeasuredWindow<'_>, nats: f64) -> Values {
+        let layers = window.trace.layers();
+        let by_layer = |measure: &Measure| (0..layers).map(|layer| (measure.of)(window, layer)).collect();
+        Values {
+            values: MEASURES.iter().map(by_layer).collect(),
+            local: window.local_order.clone(),
+            last: mean(&window.lengths(layers)),
+            nats,
+            bytes: window.trace.n,
         }
-        Some(Surrogate::Uniform) => {
-            let n = trace.n;
-            for row in trace.attention.iter_mut().flat_map(|all| all.chunks_exact_mut(n * n)) {
-                for (t, row) in row.chunks_exact_mut(n).enumerate() {
-                    row[..=t].fill(1.0 / (t + 1) as f32);
-                }
-            }
-        }
-        None | Some(Surrogate::Untrained | Surrogate::Shuffled) => {}
-    }
-    let window = Window::new(trace, radii);
-    let layers = trace.layers();
-    Ok(One {
-        values: MEASURES
-            .iter()
-            .map(|measure| (0..layers).map(|layer| (measure.of)(&window, layer)).collect())
-            .collect(),
-        local: window.attended.iter().map(|layer| (0..trace.n).map(|t| layer.local_order(t)).collect()).collect(),
-        last: global_order(&trace.states[layers], trace.k),
-        nats,
-        bytes: tokens.len(),
-    })
-}
-
-/// Fisher and Yates.
-fn shuffle<T>(items: &mut [T], random: &mut ChaCha8Rng) {
-    for i in (1..items.len()).rev() {
-        let j = ((u64::from(random.next_u32()) * (i as u64 + 1)) >> 32) as usize;
-        items.swap(i, j);
     }
 }
 
-fn gather(layers: usize, seen: Vec<One>) -> Survey {
+/// What one window gave.
+struct Seen {
+    values: Values,
+    /// As they were requested.
+    surrogates: Vec<Values>,
+    /// By layer (k x k), of windows that are chosen for it.
+    locking: Option<Vec<Vec<f32>>>,
+    /// By state, oscillator.
+    resultants: Vec<Vec<Resultant>>,
+}
+
+fn gather(network: &Kuramoto, against: &[Surrogate], seen: Vec<Seen>) -> Surveys {
+    let layers = network.config().layers;
+    let surrogate = |(place, surrogate): (usize, &Surrogate)| {
+        let values: Vec<&Values> = seen.iter().map(|window| &window.surrogates[place]).collect();
+        (*surrogate, survey_of(layers, &values))
+    };
+    let matrices: Vec<&Vec<Vec<f32>>> = seen.iter().filter_map(|window| window.locking.as_ref()).collect();
+    Surveys {
+        trained: survey_of(layers, &seen.iter().map(|window| &window.values).collect::<Vec<_>>()),
+        against: against.iter().enumerate().map(surrogate).collect(),
+        locking: (0..layers).map(|layer| mean_matrix(layer, &matrices)).collect(),
+        oscillators: over_all_windows(network, &seen.iter().map(|window| &window.resultants).collect::<Vec<_>>()),
+    }
+}
+
+fn survey_of(layers: usize, seen: &[&Values]) -> Survey {
     let positions = seen.iter().map(|one| one.local[0].len()).max().unwrap_or(0);
     let at = |layer: usize, t: usize| {
         mean(&seen.iter().filter_map(|one| one.local[layer].get(t).copied()).collect::<Vec<_>>())
@@ -280,4 +273,18 @@ fn gather(layers: usize, seen: Vec<One>) -> Survey {
         nats: seen.iter().map(|one| one.nats).sum(),
         bytes: seen.iter().map(|one| one.bytes).sum(),
     }
+}
+
+fn mean_matrix(layer: usize, matrices: &[&Vec<Vec<f32>>]) -> Vec<f64> {
+    let mut sums = vec![0.0; matrices.first().map_or(0, |window| window[layer].len())];
+    for window in matrices {
+        sums.iter_mut().zip(&window[layer]).for_each(|(sum, x)| *sum += f64::from(*x) / matrices.len() as f64);
+    }
+    sums
+}
+
+fn over_all_windows(network: &Kuramoto, seen: &[&Vec<Vec<Resultant>>]) -> Vec<Vec<Resultant>> {
+    let config = network.config();
+    let all = |state: usize, j: usize| Resultant::of_all(seen.iter().map(|window| &window[state][j]));
+    (0..=config.layers).map(|state| (0..config.width).map(|j| all(state, j)).collect()).collect()
 }

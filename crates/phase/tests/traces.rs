@@ -4,8 +4,11 @@ mod common;
 
 use kuramoto_model::config::{Metric, Value};
 use kuramoto_phase::Trace;
+use kuramoto_phase::diagnostics::Diagnostics;
 use kuramoto_phase::pull::Pulls;
-use kuramoto_phase::survey::{Surrogate, survey};
+use kuramoto_phase::surrogate::Surrogate;
+use kuramoto_phase::survey::{Request, Surveys, oscillators, survey};
+use strum::VariantArray;
 
 /// Rows of a sequence of a tensor (.., batch, length x width).
 fn part(tensor: &[f64], index: usize, batch: usize, sequence: usize, size: usize) -> &[f64] {
@@ -96,27 +99,73 @@ fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
     let parameters = common::parameters::<f32>(&fixture, &network);
     let n = fixture.length;
     let windows: Vec<_> = fixture.tokens.chunks(n).zip(fixture.targets.chunks(n)).cycle().take(5).collect();
-    let of = |surrogate, threads| survey(&network, &parameters, &windows, surrogate, 7, threads).unwrap();
-    let ours = of(None, 1);
+    let of = |against: &[Surrogate], threads| -> Surveys {
+        let (network, parameters, windows) = (&network, &parameters[..], &windows[..]);
+        survey(&Request { network, parameters, windows, against, seed: 7, initial_seed: 7, threads }).unwrap()
+    };
+    let all = of(Surrogate::VARIANTS, 1);
+    let ours = &all.trained;
     for threads in [2, 3, 9] {
-        let other = of(None, threads);
-        assert_eq!(ours.named("local-order", 1), other.named("local-order", 1));
-        assert_eq!(ours.bits_per_byte(), other.bits_per_byte());
+        // Other surrogates, or none, change nothing.
+        let other = of(&[Surrogate::Uniform, Surrogate::Shuffled], threads);
+        assert_eq!(ours.named("local-order", 1), other.trained.named("local-order", 1));
+        assert_eq!(ours.bits_per_byte(), other.trained.bits_per_byte());
+        assert_eq!(all.locking, other.locking);
+        for (place, surrogate) in [(0, 3), (1, 1)] {
+            let (mine, theirs) = (&all.against[surrogate], &other.against[place]);
+            assert_eq!(mine.0, theirs.0);
+            assert_eq!(mine.1.named("local-order", 1), theirs.1.named("local-order", 1));
+        }
     }
-    let mean = kuramoto_phase::statistics::mean;
+    // The pass that measures also gives what a pass for the resultants alone gives.
+    let lengths = |found: &[Vec<kuramoto_phase::circular::Resultant>]| -> Vec<f64> {
+        found.iter().flatten().map(|resultant| resultant.length()).collect()
+    };
+    assert_eq!(lengths(&all.oscillators), lengths(&oscillators(&network, &parameters, &windows, 2).unwrap()));
+    assert_eq!(all.locking.len(), network.config().layers);
+
+    let [untrained, shuffled, permuted, uniform] = [0, 1, 2, 3].map(|place| &all.against[place].1);
+    let mean = kuramoto_report::statistics::mean;
     let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-5, "{a} against {b}");
     // Dealing phases to other oscillators leaves the order within a token as it is.
-    near(mean(ours.named("metastability", 1)), mean(of(Some(Surrogate::Permuted), 2).named("metastability", 1)));
+    near(mean(ours.named("metastability", 1)), mean(permuted.named("metastability", 1)));
     // Uniform coupling: half a window back on average, and 1/(t + 1) with oneself.
-    let uniform = of(Some(Surrogate::Uniform), 2);
     near(mean(uniform.named("coupling-range", 0)), (n as f64 - 1.0) / 4.0);
     near(mean(uniform.named("self-coupling", 0)), (1..=n).map(|t| 1.0 / t as f64).sum::<f64>() / n as f64);
     near(mean(uniform.named("coupled-tokens", 0)), (n as f64 + 1.0) / 2.0);
     near(mean(ours.named("global-order", 0)), mean(uniform.named("global-order", 0)));
     assert_ne!(ours.named("local-order", 0), uniform.named("local-order", 0));
-    assert_ne!(ours.named("global-order", 1), of(Some(Surrogate::Untrained), 2).named("global-order", 1));
+    assert_ne!(ours.named("global-order", 1), untrained.named("global-order", 1));
     // The same bytes in another order: the embedding's global order stays, what depends on order does not.
-    let shuffled = of(Some(Surrogate::Shuffled), 2);
     near(mean(ours.named("global-order", 0)), mean(shuffled.named("global-order", 0)));
     assert_ne!(ours.named("local-order", 0), shuffled.named("local-order", 0));
+}
+
+#[test]
+fn diagnostics_are_written_and_said() {
+    let (fixture, network) = common::named("ka_ref_h2");
+    let parameters = common::parameters::<f32>(&fixture, &network);
+    let n = fixture.length;
+    let windows: Vec<_> = fixture.tokens.chunks(n).zip(fixture.targets.chunks(n)).collect();
+    let found = Diagnostics::of(&Request {
+        network: &network,
+        parameters: &parameters,
+        windows: &windows,
+        against: &[Surrogate::Uniform],
+        seed: 0,
+        initial_seed: 0,
+        threads: 1,
+    })
+    .unwrap();
+    let text = found.text();
+    for part in ["local-order", "z against", "uniform", "Figure 2b: the mean rate falls with depth"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let files = found.write(&folder.path().join("new")).unwrap();
+    assert_eq!(files.len(), 8);
+    let table = std::fs::read_to_string(&files[0]).unwrap();
+    assert!(table.starts_with("measure,layer,mean,sd,low,high,z_uniform,uniform_mean\nlocal-order,0,"), "{table}");
+    assert_eq!(table.lines().count(), 1 + 15 * network.config().layers);
+    assert!(!table.contains("NaN"));
 }

@@ -1,12 +1,12 @@
 //! Throughput and memory.
 
 use super::content::anchor;
-use super::document::{Cell, Table};
 use crate::error::Result;
 use crate::paper;
 use crate::plan::size;
 use crate::results::{Arm, Finished, Results, pairs};
 use crate::statistics::median;
+use kuramoto_report::document::{Cell, Table};
 
 fn speed(arm: &Arm) -> f64 {
     median(&arm.runs.values().map(|run| run.bytes_per_second).collect::<Vec<_>>())

@@ -1,14 +1,14 @@
 //! What a report says.
 
 use super::compute;
-use super::document::{Block, Cell, Document, Table};
 use crate::claims::{Claim, LEVEL, RankAgreement, Verdict, groups, seeds_needed};
 use crate::error::Result;
 use crate::paper;
 use crate::plan::{Plan, Planned, size, width};
 use crate::results::{Arm, Results};
 use crate::statistics::{mean, median, standard_deviation};
-use kuramoto_phase::figure::Figure;
+use kuramoto_report::document::{Block, Cell, Document, Table};
+use kuramoto_report::figure::Figure;
 use kuramoto_train::config::Length;
 
 /// The tables, as the paper numbers them.

@@ -3,31 +3,39 @@
 use crate::paper::Cell;
 use crate::results::Results;
 use crate::statistics::{mean, median, standard_deviation};
+use kuramoto_report::Csv;
 
-/// Fields joined by commas; one that holds a comma, a quote or a line break is quoted.
-fn line(fields: impl IntoIterator<Item = String>) -> String {
-    let field = |text: String| match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    };
-    fields.into_iter().map(field).collect::<Vec<_>>().join(",") + "\n"
-}
-
+/// A number as a field; empty if it is not finite.
 fn number(x: f64) -> String {
-    if x.is_finite() { x.to_string() } else { String::new() }
+    optional(Some(x))
 }
 
 fn optional(x: Option<f64>) -> String {
-    x.map(number).unwrap_or_default()
+    kuramoto_report::csv::optional(x.filter(|x| x.is_finite()))
 }
 
 /// A row an arm.
 pub fn cells(results: &Results) -> String {
-    let mut text =
-        "table,arm,corpus,budget,seeds,validation_median,validation_mean,validation_sd,test_median,test_mean,test_sd,\
-                    paper_median,paper_mean,paper_sd,paper_test_median,paper_test_mean,paper_test_sd,\
-                    paper_is\n"
-            .to_string();
+    let mut table = Csv::new([
+        "table",
+        "arm",
+        "corpus",
+        "budget",
+        "seeds",
+        "validation_median",
+        "validation_mean",
+        "validation_sd",
+        "test_median",
+        "test_mean",
+        "test_sd",
+        "paper_median",
+        "paper_mean",
+        "paper_sd",
+        "paper_test_median",
+        "paper_test_mean",
+        "paper_test_sd",
+        "paper_is",
+    ]);
     for arm in &results.arms {
         let of = |values: &[f64]| [median(values), mean(values), standard_deviation(values)].map(number);
         let paper = |cell: Option<Cell>| {
@@ -44,15 +52,29 @@ pub fn cells(results: &Results) -> String {
         let papers = [paper(arm.paper), paper(arm.paper_test)].concat();
         // The paper gives ablations as differences to its reference.
         let meaning = if arm.table == "ablations" { "difference" } else { "value" };
-        text += &line([names.to_vec(), numbers, papers, vec![meaning.into()]].concat());
+        table.row([names.to_vec(), numbers, papers, vec![meaning.into()]].concat());
     }
-    text
+    table.finish()
 }
 
 /// A row a claim.
 pub fn claims(results: &Results) -> String {
-    let mut text =
-        "table,corpus,budget,arm,claim,paper,mean,low,high,p,p_holm,least_p_possible,seeds,verdict\n".to_string();
+    let mut table = Csv::new([
+        "table",
+        "corpus",
+        "budget",
+        "arm",
+        "claim",
+        "paper",
+        "mean",
+        "low",
+        "high",
+        "p",
+        "p_holm",
+        "least_p_possible",
+        "seeds",
+        "verdict",
+    ]);
     for claim in &results.claims {
         let numbers =
             [claim.paper, claim.mean, claim.interval.low, claim.interval.high, claim.p, claim.p_holm, claim.smallest_p];
@@ -65,20 +87,33 @@ pub fn claims(results: &Results) -> String {
         ];
         fields.extend(numbers.map(number));
         fields.extend([claim.differences.len().to_string(), claim.verdict.words().into()]);
-        text += &line(fields);
+        table.row(fields);
     }
-    text
+    table.finish()
 }
 
 /// A row a run.
 pub fn runs(results: &Results) -> String {
-    let mut text =
-        "index,table,arm,corpus,budget,parameters,seed,validation,test,steps,tokens,seconds,bytes_per_second,folder,\
-                    weights_sha256\n"
-            .to_string();
+    let mut table = Csv::new([
+        "index",
+        "table",
+        "arm",
+        "corpus",
+        "budget",
+        "parameters",
+        "seed",
+        "validation",
+        "test",
+        "steps",
+        "tokens",
+        "seconds",
+        "bytes_per_second",
+        "folder",
+        "weights_sha256",
+    ]);
     for run in results.arms.iter().flat_map(|arm| arm.runs.values()) {
         let (planned, summary) = (&run.planned, &run.summary);
-        text += &line([
+        table.row([
             planned.index.to_string(),
             planned.table.clone(),
             planned.arm.clone(),
@@ -96,15 +131,5 @@ pub fn runs(results: &Results) -> String {
             run.weights_sha256.clone(),
         ]);
     }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::line;
-
-    #[test]
-    fn fields_that_need_it_are_quoted() {
-        assert_eq!(line(["a,b", "c \"d\"", "e"].map(String::from)), "\"a,b\",\"c \"\"d\"\"\",e\n");
-    }
+    table.finish()
 }

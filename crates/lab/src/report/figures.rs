@@ -4,10 +4,7 @@ use crate::claims::{Claim, Verdict, groups};
 use crate::results::{Arm, Results};
 use crate::statistics::mean;
 use kuramoto_model::ablation::ABLATIONS;
-use kuramoto_phase::figure::kuva::plot::legend::LegendPosition;
-use kuramoto_phase::figure::kuva::prelude::*;
-use kuramoto_phase::figure::kuva::render::figure::Figure as Panels;
-use kuramoto_phase::figure::{Figure, colour, range, style};
+use kuramoto_report::figure::{Corner, Figure, ForestRow, Grid, Key, Line, Marker, Panel, Points, colour, range};
 use std::collections::BTreeMap;
 
 /// Every figure these results can fill, in the order of the tables.
@@ -43,48 +40,37 @@ fn curve(arm: &Arm) -> Vec<(f64, f64, f64, f64)> {
     by_bytes.iter().map(|(&b, v)| (b as f64 / 1e6, mean(v), fold(v, f64::min), fold(v, f64::max))).collect()
 }
 
-/// A line of means and a band from the least to the most.
-fn line(arm: &Arm, colour: &str, dashed: bool, legend: Option<&str>) -> [Plot; 2] {
+/// Adds a line of means and a band from the least to the most.
+fn with_curve(panel: Panel, arm: &Arm, colour: &str, dashed: bool, legend: Option<&str>) -> Panel {
     let points = curve(arm);
-    let column = |f: fn(&(f64, f64, f64, f64)) -> f64| points.iter().map(f).collect::<Vec<f64>>();
-    let band = BandPlot::new(column(|p| p.0), column(|p| p.2), column(|p| p.3)).with_color(colour).with_opacity(0.18);
-    let mut line =
-        LinePlot::new().with_data(points.iter().map(|p| (p.0, p.1))).with_color(colour).with_stroke_width(1.6);
+    let mut line = Line::new(points.iter().map(|p| (p.0, p.1)), colour);
     if dashed {
-        line = line.with_dashed();
+        line = line.dashed();
     }
     if let Some(legend) = legend {
-        line = line.with_legend(legend);
+        line = line.legend(legend);
     }
-    [band.into(), line.into()]
+    panel.band(points.iter().map(|p| (p.0, p.2, p.3)), colour).line(line)
 }
 
-/// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and size.
+/// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and
+/// size.
 fn curves(arms: &[Arm]) -> Option<Figure> {
-    let (mut plots, mut layouts) = (Vec::new(), Vec::new());
-    for arms in groups(arms, "compare") {
-        let lines = arms.iter().flat_map(|arm| {
+    let panel = |arms: Vec<&Arm>| {
+        let title = format!("{}, {} parameters", arms[0].corpus, crate::plan::size(arms[0].budget));
+        let empty = Panel::new(title).labels(READ, VALIDATION).legend(Corner::TopRight);
+        arms.iter().fold(empty, |panel, arm| {
             let colour = if arm.name.starts_with("kuramoto") { colour::BLUE } else { colour::ORANGE };
-            line(arm, colour, arm.name.ends_with("paper"), Some(&arm.name))
-        });
-        let lines: Vec<Plot> = lines.collect();
-        let layout = Layout::auto_from_plots(&lines)
-            .with_title(format!("{}, {} parameters", arms[0].corpus, crate::plan::size(arms[0].budget)))
-            .with_x_label(READ)
-            .with_y_label(VALIDATION)
-            .with_legend_position(LegendPosition::InsideTopRight);
-        plots.push(lines);
-        layouts.push(style(layout));
-    }
-    if plots.is_empty() {
-        return None;
-    }
-    let panels = Panels::new(1, plots.len()).with_plots(plots).with_layouts(layouts).with_cell_size(620.0, 420.0);
+            with_curve(panel, arm, colour, arm.name.ends_with("paper"), Some(&arm.name))
+        })
+    };
+    let panels: Vec<Panel> = groups(arms, "compare").into_iter().map(panel).collect();
     let caption = "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";
-    Some(Figure::panels("compare-curves", caption, panels))
+    (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (620.0, 420.0)))
 }
 
-/// What every ablation changes, here and in the paper; beside it the small changes alone, where large ones dwarf them.
+/// What every ablation changes, here and in the paper; beside it the small changes alone, where large ones
+/// dwarf them.
 fn forest(claims: &[&Claim], suffix: &str) -> Figure {
     let mut claims = claims.to_vec();
     claims.sort_by(|a, b| b.mean.total_cmp(&a.mean));
@@ -95,86 +81,58 @@ fn forest(claims: &[&Claim], suffix: &str) -> Figure {
     if small.len() > 1 && small.len() < claims.len() {
         panels.push(panel(&small, "Ablations of small effect", false));
     }
-    let count = panels.len();
-    let (plots, layouts): (Vec<_>, Vec<_>) = panels.into_iter().unzip();
-    let panels = Panels::new(1, count).with_plots(plots).with_layouts(layouts).with_cell_size(640.0, 480.0);
-    let caption = "What every ablation changes: mean paired difference to the reference and its 95% bootstrap interval. Higher is \
-                   worse. Blue: the corrected test tells it from chance; grey: it does not. Diamonds: the paper, at another scale.";
-    Figure::panels(&format!("ablations-chart{suffix}"), caption, panels)
+    let caption = "What every ablation changes: mean paired difference to the reference and its 95% bootstrap \
+                   interval. Higher is worse. Blue: the corrected test tells it from chance; grey: it does not. \
+                   Diamonds: the paper, at another scale.";
+    Figure::row(&format!("ablations-chart{suffix}"), caption, panels, (640.0, 480.0))
 }
 
 /// Share of the largest change below which a change needs a scale of its own.
 const DWARFED: f64 = 0.15;
 
 /// A row a claim, from the largest change to the least.
-fn panel(claims: &[&Claim], title: &str, legend: bool) -> (Vec<Plot>, Layout) {
-    let label = |claim: &Claim| match ABLATIONS.iter().find(|row| row.name == claim.arm) {
-        Some(row) => row.title.to_string(),
-        None => claim.arm.clone(),
-    };
-    let mut rows = ForestPlot::new().with_null_value(0.0).with_marker_size(4.0).with_whisker_width(1.6);
-    for claim in claims {
+fn panel(claims: &[&Claim], title: &str, legend: bool) -> Panel {
+    let row = |claim: &&Claim| {
+        let ablation = ABLATIONS.iter().find(|row| row.name == claim.arm);
         // One seed has no interval.
         let whisker = |end: f64| if end.is_nan() { claim.mean } else { end };
-        let colour = if claim.verdict == Verdict::Inconclusive { colour::GREY } else { colour::BLUE };
-        rows = rows.with_colored_row(
-            label(claim),
-            claim.mean,
-            whisker(claim.interval.low),
-            whisker(claim.interval.high),
-            colour,
-        );
-    }
-    // Rows are drawn from the top, and counted from the bottom.
-    let height = |i: usize| (claims.len() - i) as f64;
-    let marks = claims.iter().enumerate().map(|(i, claim)| (claim.paper, height(i)));
-    let paper =
-        ScatterPlot::new().with_data(marks).with_color(colour::ORANGE).with_marker(MarkerShape::Diamond).with_size(4.0);
-    let plots = vec![Plot::Forest(rows), paper.into()];
-    let key = |label: &str, colour: &str, shape| LegendEntry {
-        label: label.into(),
-        color: colour.into(),
-        shape,
-        dasharray: None,
+        ForestRow {
+            label: ablation.map_or_else(|| claim.arm.clone(), |row| row.title.to_string()),
+            mean: claim.mean,
+            low: whisker(claim.interval.low),
+            high: whisker(claim.interval.high),
+            colour: if claim.verdict == Verdict::Inconclusive { colour::GREY } else { colour::BLUE },
+        }
     };
-    let mut layout =
-        Layout::auto_from_plots(&plots).with_title(title).with_x_label("change of validation (bits per byte)");
-    if legend {
-        let keys = vec![
-            key("here, told from chance", colour::BLUE, LegendShape::Rect),
-            key("here, not told from chance", colour::GREY, LegendShape::Rect),
-            key("paper", colour::ORANGE, LegendShape::Marker(MarkerShape::Diamond)),
-        ];
-        layout = layout.with_legend_entries(keys).with_legend_position(LegendPosition::InsideBottomRight);
-    }
-    (plots, style(layout))
+    let height = |i: usize| (claims.len() - i) as f64;
+    let paper = claims.iter().enumerate().map(|(i, claim)| (claim.paper, height(i)));
+    let panel = Panel::new(title)
+        .x_label("change of validation (bits per byte)")
+        .forest(claims.iter().map(row))
+        .points(Points::new(paper, colour::ORANGE).marker(Marker::Diamond));
+    let key = |label: &str, colour, marker| Key { label: label.into(), colour, marker };
+    let keys = [
+        key("here, told from chance", colour::BLUE, None),
+        key("here, not told from chance", colour::GREY, None),
+        key("paper", colour::ORANGE, Some(Marker::Diamond)),
+    ];
+    if legend { panel.keys(keys, Corner::BottomRight) } else { panel }
 }
 
 /// Learning curves of every ablation beside the reference's.
 fn small_multiples(arms: &[&Arm], suffix: &str) -> Option<Figure> {
     let reference = arms.iter().find(|arm| arm.name == "reference")?;
     let (low, high) = range(arms.iter().flat_map(|arm| curve(arm)).flat_map(|point| [point.2, point.3]));
-    let (mut plots, mut layouts) = (Vec::new(), Vec::new());
-    for arm in arms.iter().filter(|arm| arm.name != "reference") {
-        let lines = [line(reference, colour::GREY, true, None), line(arm, colour::BLUE, false, None)];
-        let lines: Vec<Plot> = lines.into_iter().flatten().collect();
-        let layout = Layout::auto_from_plots(&lines)
-            .with_title(&arm.name)
-            .with_x_label(READ)
-            .with_y_label("bits per byte")
-            .with_y_axis_min(low)
-            .with_y_axis_max(high);
-        plots.push(lines);
-        layouts.push(style(layout).with_title_size(12).with_label_size(10).with_tick_size(9).with_ticks(4));
-    }
-    let columns = 4.min(plots.len().max(1));
-    let panels = Panels::new(plots.len().div_ceil(columns), columns)
-        .with_plots(plots)
-        .with_layouts(layouts)
-        .with_cell_size(300.0, 220.0);
-    let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, bands \
-                   from the least to the most.";
-    Some(Figure::panels(&format!("ablations-curves{suffix}"), caption, panels))
+    let panel = |arm: &Arm| {
+        let empty = Panel::new(&arm.name).labels(READ, "bits per byte").y_range(low, high).compact();
+        let beside = with_curve(empty, reference, colour::GREY, true, None);
+        with_curve(beside, arm, colour::BLUE, false, None)
+    };
+    let panels: Vec<Panel> = arms.iter().filter(|arm| arm.name != "reference").map(|arm| panel(arm)).collect();
+    let grid = Grid { columns: 4.min(panels.len().max(1)), cell: (300.0, 220.0), shared_legend: false };
+    let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, \
+                   bands from the least to the most.";
+    Some(Figure::grid(&format!("ablations-curves{suffix}"), caption, panels, grid))
 }
 
 /// Validation by depth, a line for every number of heads, a panel for every model.
@@ -184,29 +142,18 @@ fn grid(arms: &[&Arm], suffix: &str) -> Figure {
         arms.iter().find(|arm| arm.name == name).map(|arm| mean(&arm.validations()))
     };
     let (low, high) = range(arms.iter().map(|arm| mean(&arm.validations())));
-    let (mut plots, mut layouts) = (Vec::new(), Vec::new());
-    for model in ["kuramoto", "transformer"] {
+    let panel = |model: &str| {
         let line = |heads: usize| {
             let points = (2..=6).filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
-            let line = LinePlot::new().with_data(points).with_color(colour::ALL[heads - 2]).with_stroke_width(1.6);
-            line.with_legend(format!("{heads} heads")).into()
+            Line::new(points, colour::of(heads - 2)).legend(format!("{heads} heads"))
         };
-        let lines: Vec<Plot> = (2..=6).map(line).collect();
-        let layout = Layout::auto_from_plots(&lines)
-            .with_title(model)
-            .with_x_label("layers")
-            .with_y_label(VALIDATION)
-            .with_x_axis_min(1.8)
-            .with_x_axis_max(6.2)
-            .with_x_tick_step(1.0)
-            .with_y_axis_min(low)
-            .with_y_axis_max(high);
-        plots.push(lines);
-        layouts.push(style(layout));
-    }
-    let panels =
-        Panels::new(1, 2).with_plots(plots).with_layouts(layouts).with_cell_size(440.0, 400.0).with_shared_legend();
+        let empty =
+            Panel::new(model).labels("layers", VALIDATION).x_range(1.8, 6.2).x_tick_step(1.0).y_range(low, high);
+        (2..=6).map(line).fold(empty, Panel::line)
+    };
+    let panels = ["kuramoto", "transformer"].map(panel).into();
     let caption =
         "Validation by depth, a line for every number of heads: means over seeds, parameters matched in every cell.";
-    Figure::panels(&format!("grid-depth{suffix}"), caption, panels)
+    let grid = Grid { columns: 2, cell: (440.0, 400.0), shared_legend: true };
+    Figure::grid(&format!("grid-depth{suffix}"), caption, panels, grid)
 }

@@ -3,11 +3,7 @@
 mod compute;
 mod content;
 mod csv;
-mod document;
 mod figures;
-mod html;
-mod latex;
-mod markdown;
 
 use crate::error::{Error, Result};
 use crate::plan::Plan;
@@ -22,9 +18,9 @@ pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
     let document = content::document(plan, results, figures)?;
     let json = serde_json::to_string_pretty(results).expect("results are plain data") + "\n";
     let files = [
-        ("report.html", html::render(&document)),
-        ("report.md", markdown::render(&document)),
-        ("report.tex", latex::render(&document)),
+        ("report.html", document.html()),
+        ("report.md", document.markdown()),
+        ("report.tex", document.latex()),
         ("cells.csv", csv::cells(results)),
         ("claims.csv", csv::claims(results)),
         ("runs.csv", csv::runs(results)),

@@ -13,8 +13,8 @@
 //! | `byte` | position | the text |
 //! | `bits` | position | of the byte after each; NaN at the end of the text |
 //!
-//! `layer` and `oscillator` are arrays too: the numbers of those that were selected. Positions count the bytes of the
-//! text; every window of `context` bytes is read for itself.
+//! `layer` and `oscillator` are arrays too: the numbers of those that were selected. Positions count the
+//! bytes of the text; every window of `context` bytes is read for itself.
 
 mod npz;
 mod zarr;
@@ -33,7 +33,19 @@ use std::io;
 use std::path::Path;
 
 /// An array that can be exported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Array {
     /// Phases entering each layer.
     Phase,
@@ -58,34 +70,9 @@ pub enum Array {
 }
 
 impl Array {
-    /// All of them.
-    pub const ALL: [Array; 10] = [
-        Array::Phase,
-        Array::PhaseMid,
-        Array::PhaseLast,
-        Array::LocalOrder,
-        Array::Alignment,
-        Array::ValueGate,
-        Array::Coupling,
-        Array::TokenLocking,
-        Array::Byte,
-        Array::Bits,
-    ];
-
-    /// In files and on the command line.
+    /// Its name in files and on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Array::Phase => "phase",
-            Array::PhaseMid => "phase_mid",
-            Array::PhaseLast => "phase_last",
-            Array::LocalOrder => "local_order",
-            Array::Alignment => "alignment",
-            Array::ValueGate => "value_gate",
-            Array::Coupling => "coupling",
-            Array::TokenLocking => "token_locking",
-            Array::Byte => "byte",
-            Array::Bits => "bits",
-        }
+        self.into()
     }
 
     /// Its dimensions in order.
@@ -98,6 +85,11 @@ impl Array {
             Array::TokenLocking => &["layer", "position", "back"],
             Array::Byte | Array::Bits => &["position"],
         }
+    }
+
+    /// True if it is derived from the attended resultant.
+    fn is_of_attended(self) -> bool {
+        matches!(self, Array::LocalOrder | Array::Alignment)
     }
 
     fn units(self) -> &'static str {
@@ -138,8 +130,8 @@ impl Described<'_> {
 pub trait Store {
     /// Makes room for an array.
     fn create(&mut self, described: &Described<'_>) -> io::Result<()>;
-    /// Writes positions `first..` of an array; `leading` are the indices of the dimensions before `position`. The
-    /// elements of a position follow each other.
+    /// Writes positions `first..` of an array; `leading` are the indices of the dimensions before `position`.
+    /// The elements of a position follow each other.
     fn write(&mut self, array: Array, leading: &[usize], first: usize, bytes: &[u8]) -> io::Result<()>;
     /// Writes the numbers that a dimension counts by.
     fn coordinate(&mut self, dimension: &str, values: &[i32]) -> io::Result<()>;
@@ -197,6 +189,11 @@ pub fn record(
         let window = &tokens[first..(first + context).min(tokens.len())];
         probe.run(window, &mut trace)?;
         let ahead = &tokens[(first + 1).min(tokens.len())..(first + window.len() + 1).min(tokens.len())];
+        let attended = match selection.arrays.iter().any(|array| array.is_of_attended()) {
+            true => selection.layers.iter().map(|&layer| Attended::of(&trace, layer)).collect(),
+            false => Vec::new(),
+        };
+        let piece = Piece { trace: &trace, attended: &attended, first, context, selection };
         for &array in &selection.arrays {
             match array {
                 Array::Byte => store.write(array, &[], first, &bytes[first..][..window.len()])?,
@@ -206,8 +203,8 @@ pub fn record(
                 }
                 Array::Bits => store.write(array, &[], first, &bits(&mut probe, ahead, window.len())?)?,
                 _ => {
-                    for (place, &layer) in selection.layers.iter().enumerate() {
-                        write_layer(array, &trace, layer, place, first, &selection.oscillators, context, store)?;
+                    for place in 0..selection.layers.len() {
+                        piece.write_layer(array, place, store)?;
                     }
                 }
             }
@@ -233,40 +230,45 @@ fn by_distance(matrix: &[f32], n: usize, context: usize) -> Vec<u8> {
     bytes_of((0..n).flat_map(|t| (0..context).map(move |back| entry(t, back))))
 }
 
-fn write_layer(
-    array: Array,
-    trace: &Trace<f32>,
-    layer: usize,
-    place: usize,
+/// What a window adds to the arrays.
+struct Piece<'a> {
+    trace: &'a Trace<f32>,
+    /// G of the selected layers, if an array needs it.
+    attended: &'a [Attended<f32>],
+    /// The position in the text of its first byte.
     first: usize,
-    oscillators: &[usize],
     context: usize,
-    store: &mut dyn Store,
-) -> io::Result<()> {
-    let n = trace.n;
-    let chosen = |values: &[f32]| chosen(values, trace.k, oscillators);
-    let bytes = match array {
-        Array::Phase => chosen(&trace.states[layer]),
-        Array::PhaseMid => chosen(&trace.middles[layer]),
-        Array::ValueGate if trace.value[layer].is_empty() => bytes_of(std::iter::repeat_n(1.0, n * oscillators.len())),
-        Array::ValueGate => chosen(&trace.value[layer]),
-        Array::LocalOrder | Array::Alignment => {
-            let attended = Attended::of(trace, layer);
-            bytes_of((0..n).map(|t| match array {
-                Array::LocalOrder => attended.local_order(t) as f32,
-                _ => attended.alignment(t) as f32,
-            }))
-        }
-        Array::Coupling => {
-            for head in 0..trace.heads {
-                store.write(array, &[place, head], first, &by_distance(trace.coupling(layer, head), n, context))?;
+    selection: &'a Selection,
+}
+
+impl Piece<'_> {
+    /// Writes the part of an array that belongs to a layer, which is given by its place in the selection.
+    fn write_layer(&self, array: Array, place: usize, store: &mut dyn Store) -> io::Result<()> {
+        let Piece { trace, first, context, .. } = *self;
+        let (n, layer, oscillators) = (trace.n, self.selection.layers[place], &self.selection.oscillators);
+        let chosen = |values: &[f32]| chosen(values, trace.k, oscillators);
+        let by_position = |of: &dyn Fn(usize) -> f64| bytes_of((0..n).map(|t| of(t) as f32));
+        let bytes = match array {
+            Array::Phase => chosen(&trace.states[layer]),
+            Array::PhaseMid => chosen(&trace.middles[layer]),
+            Array::ValueGate if trace.value[layer].is_empty() => {
+                bytes_of(std::iter::repeat_n(1.0, n * oscillators.len()))
             }
-            return Ok(());
-        }
-        Array::TokenLocking => by_distance(&locking::tokens(trace, layer), n, context),
-        Array::Byte | Array::Bits | Array::PhaseLast => return Ok(()),
-    };
-    store.write(array, &[place], first, &bytes)
+            Array::ValueGate => chosen(&trace.value[layer]),
+            Array::LocalOrder => by_position(&|t| self.attended[place].local_order(t)),
+            Array::Alignment => by_position(&|t| self.attended[place].alignment(t)),
+            Array::Coupling => {
+                for head in 0..trace.heads {
+                    let coupling = by_distance(trace.coupling(layer, head), n, context);
+                    store.write(array, &[place, head], first, &coupling)?;
+                }
+                return Ok(());
+            }
+            Array::TokenLocking => by_distance(&locking::tokens(trace, layer), n, context),
+            Array::Byte | Array::Bits | Array::PhaseLast => return Ok(()),
+        };
+        store.write(array, &[place], first, &bytes)
+    }
 }
 
 /// A folder to work in beside `path`, which must not be there yet: it is renamed from there once it is whole.
@@ -287,4 +289,18 @@ fn strides(shape: &[usize], dimensions: &[&str]) -> (Vec<usize>, usize) {
         leading.push(shape[i + 1..].iter().product());
     }
     (leading, within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::{VariantArray, VariantNames};
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for array in <Array as VariantArray>::VARIANTS {
+            assert_eq!(array.name().parse(), Ok(*array));
+        }
+        assert_eq!(<Array as VariantNames>::VARIANTS[1], "phase_mid");
+    }
 }

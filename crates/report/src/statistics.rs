@@ -1,7 +1,8 @@
 //! Statistics of few samples: moments, intervals, tests, ranks.
 //!
-//! The unit is whatever was drawn independently: a seed of paired runs, a window of text. With few units little can
-//! be said, and these functions say how little: [`smallest_p`] is the least p-value that so many pairs could ever show.
+//! The unit is whatever was drawn independently: a seed of paired runs, a window of text. With few units
+//! little can be said, and these functions say how little: [`smallest_p`] is the least p-value that so many
+//! pairs could ever show.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -65,7 +66,8 @@ impl Interval {
 /// Draws of a bootstrap; its seed is fixed, so a report is the same every time.
 const RESAMPLES: usize = 10_000;
 
-/// 95% percentile bootstrap interval of a statistic over resampled units; NaN of fewer than two, which show no spread.
+/// 95% percentile bootstrap interval of a statistic over resampled units; NaN of fewer than two, which show
+/// no spread.
 pub fn bootstrap(units: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
     if units < 2 {
         return Interval { low: f64::NAN, high: f64::NAN };
@@ -155,8 +157,8 @@ pub fn kendall(a: &[f64], b: &[f64]) -> f64 {
     agree / ((pairs - tied_a) * (pairs - tied_b)).sqrt()
 }
 
-/// Two-sided p-value of the permutation test that two orders have nothing to do with each other, by Kendall's tau; NaN if
-/// one of them ranks nothing.
+/// Two-sided p-value of the permutation test that two orders have nothing to do with each other, by Kendall's
+/// tau; NaN if one of them ranks nothing.
 pub fn order_p(a: &[f64], b: &[f64]) -> f64 {
     let observed = kendall(a, b).abs();
     if observed.is_nan() {
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_told_from_chance() {
+    fn orders_are_tested_against_chance() {
         let ascending: Vec<f64> = (0..8).map(f64::from).collect();
         let descending: Vec<f64> = ascending.iter().rev().copied().collect();
         // Two of 8! orders are as extreme.

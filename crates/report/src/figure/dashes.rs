@@ -1,7 +1,8 @@
 //! Dashes for pixels.
 //!
-//! The drawing library's PNG side begins the pattern anew at every point of a line, does not scale it, and rounds its
-//! ends, so that dashed curves come out solid. Here every dash becomes a line of its own beforehand.
+//! The drawing library's PNG side restarts the pattern at every point of a line, does not scale it, and
+//! rounds its ends, so that dashed curves come out solid. Here every dash becomes a line of its own
+//! beforehand.
 
 use kuva::render::render::{Primitive, Scene};
 
@@ -65,7 +66,7 @@ mod tests {
 
     /// The pattern runs on over the points of a line, however close they are.
     #[test]
-    fn dashes_do_not_begin_anew() {
+    fn dashes_do_not_restart() {
         let straight = dashes(&[(0.0, 0.0), (30.0, 0.0)], 8.0, 4.0);
         let ends: Vec<(f64, f64)> = straight.iter().map(|dash| (dash[0].0, dash[dash.len() - 1].0)).collect();
         assert_eq!(ends, [(0.0, 8.0), (12.0, 20.0), (24.0, 30.0)]);

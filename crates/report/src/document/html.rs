@@ -1,11 +1,11 @@
 //! A page that needs nothing but itself: style and figures are inside.
 
-use super::document::{Block, Cell, Document, Table};
+use super::{Block, Cell, Document, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("report.css");
 
-pub fn render(document: &Document) -> String {
+pub(super) fn render(document: &Document) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {

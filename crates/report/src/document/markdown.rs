@@ -1,9 +1,9 @@
 //! Markdown, as GitHub shows it.
 
-use super::document::{Block, Cell, Document};
+use super::{Block, Cell, Document};
 use std::fmt::Write;
 
-pub fn render(document: &Document) -> String {
+pub(super) fn render(document: &Document) -> String {
     let mut text = format!("# {}\n", document.title);
     for block in &document.blocks {
         text.push('\n');

@@ -1,9 +1,9 @@
 //! LaTeX with booktabs: the tables of results, to be put into a paper with `\input`.
 
-use super::document::{Block, Cell, Document};
+use super::{Block, Cell, Document};
 use std::fmt::Write;
 
-pub fn render(document: &Document) -> String {
+pub(super) fn render(document: &Document) -> String {
     let mut text = format!("% {}\n% Needs \\usepackage{{booktabs}}.\n", document.title.replace('\n', " "));
     for block in &document.blocks {
         let Block::Table(table) = block else { continue };

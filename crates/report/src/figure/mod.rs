@@ -1,0 +1,167 @@
+//! Figures: panels of lines, bands, points and forest rows in one style, saved as SVG and PNG of the same
+//! drawing.
+//!
+//! The drawing library is private to this module; what figures are made of is in [`Panel`].
+
+mod dashes;
+mod panel;
+
+pub use panel::{Corner, ForestRow, Key, Line, Marker, Panel, Points};
+
+use kuva::backend::png::PngBackend;
+use kuva::backend::svg::SvgBackend;
+use kuva::render::figure::Figure as Cells;
+use kuva::render::render::{Scene, render_multiple};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Colours that stay apart for every kind of colour vision, and in print (Okabe and Ito).
+pub mod colour {
+    /// The Kuramoto model.
+    pub const BLUE: &str = "#0072B2";
+    /// The transformer.
+    pub const ORANGE: &str = "#D55E00";
+    /// The third series.
+    pub const GREEN: &str = "#009E73";
+    /// The fourth series.
+    pub const PURPLE: &str = "#CC79A7";
+    /// The fifth series.
+    pub const SKY: &str = "#56B4E9";
+    /// The sixth series.
+    pub const YELLOW: &str = "#E69F00";
+    /// References, and differences that are not significant.
+    pub const GREY: &str = "#767676";
+    /// All of them, in the order of use.
+    pub const ALL: [&str; 7] = [BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW, GREY];
+
+    /// The colour of series `i`; they repeat after the last.
+    pub fn of(i: usize) -> &'static str {
+        ALL[i % ALL.len()]
+    }
+}
+
+/// A drawing with a name and a caption.
+pub struct Figure {
+    /// Its name, which its files take.
+    pub name: String,
+    /// What it shows, in a sentence or two.
+    pub caption: String,
+    svg: String,
+    /// What the PNG is drawn from.
+    scene: Scene,
+}
+
+/// How panels are laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// Panels in a row.
+    pub columns: usize,
+    /// Width and height of a panel.
+    pub cell: (f64, f64),
+    /// One legend for all panels, instead of one in each.
+    pub shared_legend: bool,
+}
+
+/// Pixels of the PNG for one unit of the drawing.
+const PNG_SCALE: f32 = 3.0;
+
+impl Figure {
+    /// One panel of this width and height.
+    pub fn single(name: &str, caption: &str, panel: Panel, (width, height): (f64, f64)) -> Figure {
+        let (plots, layout) = panel.into_parts();
+        Figure::of(name, caption, render_multiple(plots, layout.with_width(width).with_height(height)))
+    }
+
+    /// Several panels, row by row.
+    pub fn grid(name: &str, caption: &str, panels: Vec<Panel>, grid: Grid) -> Figure {
+        let rows = panels.len().div_ceil(grid.columns);
+        let (plots, layouts): (Vec<_>, Vec<_>) = panels.into_iter().map(Panel::into_parts).unzip();
+        let mut cells = Cells::new(rows, grid.columns)
+            .with_plots(plots)
+            .with_layouts(layouts)
+            .with_cell_size(grid.cell.0, grid.cell.1);
+        if grid.shared_legend {
+            cells = cells.with_shared_legend();
+        }
+        Figure::of(name, caption, cells.render())
+    }
+
+    /// Several panels side by side.
+    pub fn row(name: &str, caption: &str, panels: Vec<Panel>, cell: (f64, f64)) -> Figure {
+        let grid = Grid { columns: panels.len(), cell, shared_legend: false };
+        Figure::grid(name, caption, panels, grid)
+    }
+
+    fn of(name: &str, caption: &str, scene: Scene) -> Figure {
+        let svg = SvgBackend::new().render_scene(&scene);
+        Figure { name: name.into(), caption: caption.into(), svg, scene: dashes::cut(scene) }
+    }
+
+    /// The drawing as SVG.
+    pub fn svg(&self) -> &str {
+        &self.svg
+    }
+
+    /// Writes `NAME.svg` and `NAME.png` into a folder.
+    pub fn save(&self, folder: &Path) -> io::Result<[PathBuf; 2]> {
+        let [svg, png] = ["svg", "png"].map(|ending| folder.join(format!("{}.{ending}", self.name)));
+        fs::write(&svg, &self.svg)?;
+        let pixels = PngBackend::new().with_scale(PNG_SCALE).render_scene(&self.scene);
+        fs::write(&png, pixels.map_err(io::Error::other)?)?;
+        Ok([svg, png])
+    }
+}
+
+/// The range that holds all finite values with a little room, so that panels can share an axis.
+pub fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let widen = |(low, high): (f64, f64), x: f64| (low.min(x), high.max(x));
+    let (low, high) = values.filter(|x| x.is_finite()).fold((f64::MAX, f64::MIN), widen);
+    let room = 0.04 * (high - low).max(1e-6);
+    (low - room, high + room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panel(title: &str) -> Panel {
+        Panel::new(title)
+            .labels("time", "order")
+            .y_range(0.0, 1.0)
+            .legend(Corner::BottomRight)
+            .band([(0.0, 0.1, 0.2), (1.0, 0.3, 0.5)], colour::BLUE)
+            .line(Line::new([(0.0, 0.15), (1.0, 0.4)], colour::BLUE).legend("learned"))
+            .line(Line::new([(0.0, 0.5), (1.0, 0.5)], colour::GREY).dashed().legend("start"))
+            .points(Points::new([(0.5, 0.3)], colour::ORANGE).marker(Marker::Diamond))
+    }
+
+    #[test]
+    fn a_figure_is_saved_as_svg_and_png() {
+        let folder = tempfile::tempdir().unwrap();
+        let figure = Figure::row("order", "Two panels.", vec![panel("(a)"), panel("(b)")], (300.0, 200.0));
+        let [svg, png] = figure.save(folder.path()).unwrap();
+        let text = fs::read_to_string(svg).unwrap();
+        for part in ["(a)", "(b)", "time", "learned", "start", "stroke-dasharray", "#d55e00"] {
+            assert!(text.contains(part), "{part}");
+        }
+        assert!(fs::read(png).unwrap().starts_with(b"\x89PNG"));
+    }
+
+    #[test]
+    fn a_forest_has_a_row_for_each_effect() {
+        let row =
+            |label: &str, x: f64| ForestRow { label: label.into(), mean: x, low: x - 0.1, high: x, colour: "red" };
+        let key = Key { label: "here".into(), colour: colour::BLUE, marker: None };
+        let panel = Panel::new("effects").x_label("change").forest([row("first", 0.5), row("second", -0.2)]);
+        let figure = Figure::row("effects", "", vec![panel.keys([key], Corner::BottomRight)], (400.0, 300.0));
+        for part in ["first", "second", "here", "change"] {
+            assert!(figure.svg().contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn ranges_ignore_what_is_not_finite() {
+        let (low, high) = range([1.0, f64::NAN, 2.0, f64::INFINITY].into_iter());
+        assert!((low - 0.96).abs() < 1e-12 && (high - 2.04).abs() < 1e-12);
+    }
+}

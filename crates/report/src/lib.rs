@@ -1,0 +1,46 @@
+//! Statistics, figures, tables and documents: how results are summarized and written, whatever they are
+//! results of.
+//!
+//! [`statistics`] holds the arithmetic of few samples. A [`Figure`] is made of [`figure::Panel`]s and saved
+//! as SVG and PNG. Tables go to a terminal ([`TextTable`]), to other programs ([`csv`]) or into a
+//! [`Document`], which is rendered as a web page, Markdown and LaTeX. This crate knows nothing of models and
+//! depends on no other crate of the workspace.
+
+pub mod csv;
+pub mod document;
+pub mod figure;
+pub mod statistics;
+pub mod table;
+
+pub use csv::Csv;
+pub use document::Document;
+pub use figure::Figure;
+pub use table::TextTable;
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Writes a file into a folder, which is created if it does not exist. An error names the path.
+pub fn write(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
+    let path = folder.join(name);
+    let named = |error: io::Error| {
+        let why = format!("{} cannot be written: {error}", path.display());
+        io::Error::new(error.kind(), why)
+    };
+    fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).map_err(named)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_go_into_new_folders_and_errors_name_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(&folder.path().join("new/deep"), "a.csv", "x\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "x\n");
+        let error = write(&path, "b.csv", "x\n").unwrap_err().to_string();
+        assert!(error.contains("b.csv cannot be written: "), "{error}");
+    }
+}

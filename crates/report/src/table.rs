@@ -1,0 +1,49 @@
+//! Aligned plain-text tables for a terminal.
+
+/// Rows of cells under a header. Columns are as wide as their widest cell; the first is left-aligned, the
+/// others are right-aligned.
+pub struct TextTable {
+    rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    /// An empty table with these columns.
+    pub fn new(header: &[&str]) -> Self {
+        TextTable { rows: vec![header.iter().map(|cell| cell.to_string()).collect()] }
+    }
+
+    /// Appends a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+}
+
+impl std::fmt::Display for TextTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cells = |c: usize| self.rows.iter().filter_map(move |row| row.get(c));
+        let width = |c: usize| cells(c).map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                line += &if c == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TextTable;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = TextTable::new(&["measure", "x"]);
+        table.row(["a".into(), "+1.50".into()]);
+        table.row(["±".into(), String::new()]);
+        assert_eq!(table.to_string(), "measure      x\na        +1.50\n±\n");
+    }
+}
