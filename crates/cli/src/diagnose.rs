@@ -39,8 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let subject = arguments.inspect.open()?;
     let windows = subject.windows();
     let diagnostics = Diagnostics::of(&Request {
-        network: &subject.network,
-        parameters: &subject.parameters,
+        weights: &subject.weights,
         windows: &windows,
         against: &against,
         seed: arguments.seed,

@@ -56,8 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Some(text) = &arguments.text else {
         return Err(wrong("--text", "nothing", "give the file whose phases are to be recorded").into());
     };
-    let (network, loaded) = run.kuramoto(arguments.checkpoint.parse()?)?;
-    let config = network.config();
+    let (weights, state) = run.kuramoto(arguments.checkpoint.parse()?)?;
+    let config = weights.network().config();
     let selection = Selection {
         arrays: distinct(&arguments.arrays),
         layers: numbers("--layers", arguments.layers.as_deref(), config.layers)?,
@@ -68,10 +68,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(wrong(&text.display().to_string(), "an empty file", "give at least one byte").into());
     }
     let tokens = run.corpus().encode(&text.display().to_string(), &bytes)?;
-    record(&network, &loaded.parameters, (&tokens, &bytes), &selection, &mut *store)?;
+    record(&weights, (&tokens, &bytes), &selection, &mut *store)?;
     let attributes = serde_json::json!({
         "run": run.folder().to_string_lossy(),
-        "step": loaded.state.step,
+        "step": state.step,
         "context": run.config().batch.context,
         "text": text.to_string_lossy(),
         "layers": selection.layers,

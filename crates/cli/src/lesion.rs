@@ -50,11 +50,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let doses = if arguments.doses.is_empty() { lesion.doses() } else { &arguments.doses };
     let subject = arguments.inspect.open()?;
-    let sites = sites(arguments, lesion, subject.network.config())?;
+    let sites = sites(arguments, lesion, subject.weights.network().config())?;
     let windows = subject.windows();
     let trial = Trial {
-        network: &subject.network,
-        parameters: &subject.parameters,
+        weights: &subject.weights,
         windows: &windows,
         repeats: arguments.repeats,
         seed: arguments.seed,
@@ -117,7 +116,7 @@ fn own(path: &Path, trial: &Trial<'_>) -> Result<()> {
     let text = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let own: Own = serde_json::from_slice(&text).with_context(|| format!("{} is not understood", path.display()))?;
     for change in &own.interventions {
-        change.check(trial.network).map_err(|why| wrong(&path.display().to_string(), change.at, why))?;
+        change.check(trial.weights.network()).map_err(|why| wrong(&path.display().to_string(), change.at, why))?;
     }
     let [intact, changed] = trial.compare(&own.interventions, &own.changes)?;
     crate::print(&format!(

@@ -6,7 +6,7 @@ use anyhow::Result;
 use kuramoto_phase::coalition::coalitions;
 use kuramoto_phase::pull::{Pull, Pulls};
 use kuramoto_phase::survey::radii;
-use kuramoto_phase::{Probe, Trace};
+use kuramoto_phase::Trace;
 use kuramoto_train::Run;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -37,17 +37,16 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let run = Run::open(&arguments.run)?;
-    let (network, loaded) = run.kuramoto(arguments.checkpoint.parse()?)?;
-    Pulls::check(&network)?;
+    let (weights, _) = run.kuramoto(arguments.checkpoint.parse()?)?;
+    Pulls::check(weights.network())?;
     let tokens = run.corpus().encode("--prompt", arguments.prompt.as_bytes())?;
-    let mut probe = Probe::new(network, loaded.parameters);
-    let mut trace = Trace::of(probe.network());
-    probe.run(&tokens, &mut trace)?;
+    let mut trace = Trace::new(weights.network());
+    weights.forward(&tokens, &mut weights.workspace(), &mut trace)?;
     let pulled = arguments.token.unwrap_or(tokens.len() - 1);
     if pulled >= tokens.len() {
         return Err(crate::wrong("--token", pulled, format!("the text has bytes 0 to {}", tokens.len() - 1)).into());
     }
-    let radii = radii(&probe);
+    let radii = radii(&weights);
     let layers: Vec<(f64, Vec<Pull>)> = (0..trace.layers())
         .map(|layer| {
             let pulls = Pulls::on(&trace, layer, pulled, radii[layer].0);

@@ -8,7 +8,7 @@ use kuramoto_phase::intervention::{Change, Intervening, Intervention};
 use kuramoto_phase::order::{Attended, global_order};
 use kuramoto_phase::pull::Pulls;
 use kuramoto_phase::survey::radii;
-use kuramoto_phase::{Probe, Trace};
+use kuramoto_phase::{KuramotoWeights, KuramotoWorkspace, Trace};
 use kuramoto_train::generate::{Drawer, Sampling, default_prompt, generate};
 use kuramoto_train::{Run, Which, checkpoint};
 use serde::Deserialize;
@@ -51,7 +51,13 @@ struct Loaded {
     /// Of the checkpoint's manifest: another run in the same folder is another model.
     identity: String,
     step: u64,
-    probe: Probe<f32>,
+    model: Model,
+}
+
+/// A model with room for one text.
+struct Model {
+    weights: KuramotoWeights,
+    work: KuramotoWorkspace,
 }
 
 /// Models that were loaded, to be used again; a model in use is not in it.
@@ -62,18 +68,18 @@ pub(crate) struct Models {
 
 impl Models {
     /// Does something with a model, and keeps it for the next time.
-    fn with<T>(&self, run: &Run, checkpoint: &str, work: impl FnOnce(&mut Probe<f32>, u64) -> Answer<T>) -> Answer<T> {
+    fn with<T>(&self, run: &Run, checkpoint: &str, work: impl FnOnce(&mut Model, u64) -> Answer<T>) -> Answer<T> {
         let which: Which = checkpoint.parse()?;
         let mut loaded = match self.kept(run, which) {
             Some(loaded) => loaded,
             None => {
-                let (network, loaded) = run.kuramoto(which)?;
-                let step = loaded.state.step;
+                let (weights, state) = run.kuramoto(which)?;
+                let step = state.step;
                 let identity = checkpoint::identity(&checkpoint::folder(run.folder(), step))?;
-                Loaded { identity, step, probe: Probe::new(network, loaded.parameters) }
+                Loaded { identity, step, model: Model { work: weights.workspace(), weights } }
             }
         };
-        let answer = work(&mut loaded.probe, loaded.step);
+        let answer = work(&mut loaded.model, loaded.step);
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.insert(0, loaded);
         idle.truncate(KEPT);
@@ -102,11 +108,11 @@ impl Question {
         }
     }
 
-    fn check(&self, probe: &Probe<f32>) -> Answer<()> {
+    fn check(&self, model: &Model) -> Answer<()> {
         if self.interventions.len() + self.changes.len() > MOST_CHANGES {
             return Err(Refusal::bad(format!("at most {MOST_CHANGES} changes are made at a time")));
         }
-        self.interventions.iter().try_for_each(|change| change.check(probe.network()).map_err(Refusal::bad))
+        self.interventions.iter().try_for_each(|change| change.check(model.weights.network()).map_err(Refusal::bad))
     }
 
     fn is_touched(&self) -> bool {
@@ -126,31 +132,31 @@ impl Question {
     }
 
     /// Runs the model as the question wants it. Parameters that were changed are put back, whatever happens.
-    fn run(&self, probe: &mut Probe<f32>, tokens: &[u8], trace: &mut Trace<f32>) -> Answer<Vec<f32>> {
-        let before = (!self.changes.is_empty()).then(|| probe.parameters().to_vec());
-        self.changes.iter().for_each(|change| change.apply(probe));
-        let network = probe.network().clone();
-        let ran = probe.run(tokens, &mut Intervening::new(&network, &self.interventions, trace));
-        let logits = probe.logits(tokens.len());
+    fn run(&self, model: &mut Model, tokens: &[u8], trace: &mut Trace<f32>) -> Answer<Vec<f32>> {
+        let Model { weights, work } = model;
+        let before = (!self.changes.is_empty()).then(|| weights.parameters().to_vec());
+        self.changes.iter().for_each(|change| change.apply(weights));
+        let ran = weights.forward(tokens, work, &mut Intervening::new(weights.network(), &self.interventions, trace));
+        let logits = ran.map(|()| weights.logits(tokens.len(), work));
         if let Some(before) = before {
-            probe.change(|_, parameters| parameters.copy_from_slice(&before));
+            weights.edit(|_, parameters| parameters.copy_from_slice(&before));
         }
-        Ok(ran.map(|()| logits)?)
+        Ok(logits.map_err(kuramoto_phase::Error::from)?)
     }
 }
 
 /// Everything the page shows of a text, as a message.
 pub(crate) fn inspect(models: &Models, run: &Run, question: &Question) -> Answer<Vec<u8>> {
     let tokens = question.tokens(run)?;
-    models.with(run, &question.checkpoint, |probe, step| {
-        question.check(probe)?;
+    models.with(run, &question.checkpoint, |model, step| {
+        question.check(model)?;
         let mut message = Message::default();
-        let mut trace = Trace::of(probe.network());
-        let logits = question.untouched().run(probe, &tokens, &mut trace)?;
+        let mut trace = Trace::new(model.weights.network());
+        let logits = question.untouched().run(model, &tokens, &mut trace)?;
         add(&mut message, "", &trace, &logits, &tokens, run);
-        let radii = radii(probe);
-        let config = probe.network().config();
-        let omega = |layer: usize| probe.parameter(&format!("layers.{layer}.omega")).unwrap_or_default();
+        let radii = radii(&model.weights);
+        let config = model.weights.network().config();
+        let omega = |layer: usize| model.weights.parameter(&format!("layers.{layer}.omega")).unwrap_or_default();
         message.floats("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega).copied());
         message.meta(json!({
             "step": step,
@@ -158,12 +164,12 @@ pub(crate) fn inspect(models: &Models, run: &Run, question: &Question) -> Answer
             "k": trace.k,
             "heads": trace.heads,
             "layers": trace.layers(),
-            "tau": probe.parameter("tau").map(|tau| tau[0]),
+            "tau": model.weights.parameter("tau").map(|tau| tau[0]),
             "radii": radii,
             "touched": question.is_touched(),
         }));
         if question.is_touched() {
-            let logits = question.run(probe, &tokens, &mut trace)?;
+            let logits = question.run(model, &tokens, &mut trace)?;
             add(&mut message, "touched.", &trace, &logits, &tokens, run);
         }
         Ok(message.encode())
@@ -242,13 +248,13 @@ pub(crate) fn pulls(models: &Models, run: &Run, asked: &PullQuestion) -> Answer<
     if asked.token >= tokens.len() {
         return Err(Refusal::bad(format!("token {} does not exist: the text has {}", asked.token, tokens.len())));
     }
-    models.with(run, &asked.question.checkpoint, |probe, _| {
-        asked.question.check(probe)?;
-        Pulls::check(probe.network())?;
-        let mut trace = Trace::of(probe.network());
-        let radii = radii(probe);
+    models.with(run, &asked.question.checkpoint, |model, _| {
+        asked.question.check(model)?;
+        Pulls::check(model.weights.network())?;
+        let mut trace = Trace::new(model.weights.network());
+        let radii = radii(&model.weights);
         let mut of = |question: &Question| -> Answer<Value> {
-            question.run(probe, &tokens, &mut trace)?;
+            question.run(model, &tokens, &mut trace)?;
             let layers = (0..trace.layers()).map(|layer| {
                 let pulls = Pulls::on(&trace, layer, asked.token, radii[layer].0);
                 pulls.strongest(&trace, layer)
@@ -285,7 +291,7 @@ impl WriteQuestion {
         }
         self.question.tokens(run)?;
         Drawer::new(&self.sampling)?;
-        models.with(run, &self.question.checkpoint, |probe, _| self.question.check(probe))
+        models.with(run, &self.question.checkpoint, |model, _| self.question.check(model))
     }
 
     /// Continues a text. `write` gets a message for each byte, with `byte` (1) and `phase` (L + 1 x k), until
@@ -295,15 +301,15 @@ impl WriteQuestion {
         let mut history = question.tokens(run)?;
         let mut drawer = Drawer::new(&self.sampling)?;
         let context = run.config().batch.context.min(MOST_TEXT);
-        models.with(run, &self.question.checkpoint, |probe, _| {
-            let mut trace = Trace::of(probe.network());
+        models.with(run, &self.question.checkpoint, |model, _| {
+            let mut trace = Trace::new(model.weights.network());
             for _ in 0..self.bytes {
                 // A full context goes on with its second half, as `kuramoto generate` does.
                 if history.len() >= context {
                     history.drain(..context / 2);
                     question.forget(context / 2);
                 }
-                let logits = question.run(probe, &history, &mut trace)?;
+                let logits = question.run(model, &history, &mut trace)?;
                 let (n, k) = (trace.n, trace.k);
                 let token = drawer.draw(&logits[(n - 1) * logits.len() / n..]);
                 history.push(token);

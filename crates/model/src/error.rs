@@ -23,6 +23,9 @@ pub enum Error {
         /// Why not, and what to do.
         why: String,
     },
+    /// A sequence without tokens.
+    #[error("the text is empty: give at least one byte")]
+    Empty,
     /// A sequence that does not fit the planned context.
     #[error("a sequence of {length} bytes is longer than the planned context of {context}: plan for more or cut it")]
     TooLong {

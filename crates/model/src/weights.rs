@@ -91,6 +91,9 @@ impl<F: Real, N: Network<F>> Weights<F, N> {
 
     /// Runs one sequence without dropout; `hooks` read and change it. Its logits are left in the workspace.
     pub fn forward(&self, tokens: &[u8], work: &mut N::Workspace, hooks: &mut dyn Hooks<F>) -> Result<()> {
+        if tokens.is_empty() {
+            return Err(Error::Empty);
+        }
         self.network.check(tokens)?;
         self.network.forward(&self.pass(tokens, SequenceDropout::NONE), work, hooks);
         Ok(())
@@ -131,6 +134,14 @@ impl<F: Real, N: Network<F>> Weights<F, N> {
     /// Decodes one byte at a time.
     pub fn decoder(&self) -> Decoder<'_, F, N> {
         Decoder { weights: self, cache: self.network.cache(), len: 0 }
+    }
+}
+
+impl<F: Real, N: Network<F>> Clone for Weights<F, N> {
+    fn clone(&self) -> Self {
+        let mut copy = Weights::zeros(self.network.clone());
+        copy.edit(|_, parameters| parameters.copy_from_slice(&self.parameters));
+        copy
     }
 }
 

@@ -5,9 +5,6 @@ use std::path::PathBuf;
 /// What can go wrong when a model is measured.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nothing to measure.
-    #[error("the text is empty: give at least one byte")]
-    Empty,
     /// A text too short to predict anything in.
     #[error("{} holds {bytes} bytes: give at least two, one to read and one to predict", path.display())]
     Short {
@@ -48,7 +45,7 @@ impl Error {
     /// True if what the user asked for was not understood, rather than that it failed.
     pub fn is_usage(&self) -> bool {
         match self {
-            Error::Empty | Error::NoPulls | Error::NoValueGate | Error::Model(_) => true,
+            Error::NoPulls | Error::NoValueGate | Error::Model(_) => true,
             Error::Short { .. } | Error::Read { .. } | Error::Write(_) => false,
             #[cfg(feature = "runs")]
             Error::Run(error) => error.is_usage(),

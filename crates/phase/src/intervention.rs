@@ -9,9 +9,8 @@
 //! Fading takes back part of the step that led to a point: at `phase.mid` the synchronization step, at `phase` the
 //! feed-forward step before it. Parameters (tau, omega) are changed with [`Change`], before the model runs.
 
-use crate::trace::Probe;
 use kuramoto_kernels::Real;
-use kuramoto_model::{Gates, Hooks, Kuramoto, Network};
+use kuramoto_model::{Gates, Hooks, Kuramoto, Network, Weights};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -259,8 +258,11 @@ pub enum Change {
 
 impl Change {
     /// Changes a model.
-    pub fn apply<F: Real>(&self, probe: &mut Probe<F>) {
-        probe.change(|network, parameters| match *self {
+    pub fn apply<F: Real>(&self, weights: &mut Weights<F, Kuramoto>)
+    where
+        Kuramoto: Network<F>,
+    {
+        weights.edit(|network, parameters| match *self {
             Change::ScaleTau(by) => {
                 if let Some(tau) = network.layout().find("tau") {
                     tau.slot.of_mut(parameters).iter_mut().for_each(|x| *x = F::from_f64(x.to_f64() * by));

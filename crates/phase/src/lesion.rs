@@ -1,12 +1,12 @@
 //! Dose and response: how bits per byte change as part of a model is taken away.
 
+use crate::KuramotoWeights;
 use crate::circular::Resultant;
 use crate::error::Result;
 use crate::intervention::{Action, Change, Intervening, Intervention, Point, choose};
 use crate::survey::oscillators;
-use crate::trace::Probe;
 use crate::windows::{Text, over_windows};
-use kuramoto_model::{Kuramoto, NoHooks};
+use kuramoto_model::NoHooks;
 use kuramoto_report::csv::number;
 use kuramoto_report::figure::{Corner, Figure, Line, Panel, Points, colour};
 use kuramoto_report::statistics::{Interval, bootstrap};
@@ -106,9 +106,7 @@ pub struct Response {
 /// A model and a text to try lesions on.
 pub struct Trial<'a> {
     /// The model.
-    pub network: &'a Kuramoto,
-    /// Its parameters.
-    pub parameters: &'a [f32],
+    pub weights: &'a KuramotoWeights,
     /// The text.
     pub windows: &'a [Text<'a>],
     /// Draws of lesions that are drawn.
@@ -122,17 +120,18 @@ pub struct Trial<'a> {
 impl Trial<'_> {
     /// Bits of every window under interventions and changes.
     fn bits(&self, interventions: &[Intervention], changes: &[Change]) -> Result<Vec<f64>> {
-        let start = || {
-            let mut probe = Probe::new(self.network.clone(), self.parameters.to_vec());
-            changes.iter().for_each(|change| change.apply(&mut probe));
-            probe
-        };
-        over_windows(self.windows, self.threads, start, |probe, _, (tokens, targets)| {
+        let mut changed = None;
+        for change in changes {
+            let weights = changed.get_or_insert_with(|| self.weights.clone());
+            change.apply(weights);
+        }
+        let (weights, network) = (changed.as_ref().unwrap_or(self.weights), self.weights.network());
+        over_windows(self.windows, self.threads, || weights.workspace(), |work, _, (tokens, targets)| {
             match interventions {
-                [] => probe.run(tokens, &mut NoHooks)?,
-                _ => probe.run(tokens, &mut Intervening::new(self.network, interventions, NoHooks))?,
+                [] => weights.forward(tokens, work, &mut NoHooks)?,
+                _ => weights.forward(tokens, work, &mut Intervening::new(network, interventions, NoHooks))?,
             }
-            Ok(probe.losses(targets)?.iter().sum::<f64>() / LN_2)
+            Ok(weights.losses(targets, work)?.iter().sum::<f64>() / LN_2)
         })
     }
 
@@ -161,7 +160,7 @@ impl Trial<'_> {
     pub fn respond(&self, lesion: Lesion, sites: &[Site], doses: &[f64]) -> Result<Vec<Response>> {
         let intact = self.bits(&[], &[])?;
         let means: Vec<Vec<f64>> = match lesion {
-            Lesion::Oscillators => oscillators(self.network, self.parameters, self.windows, self.threads)?
+            Lesion::Oscillators => oscillators(self.weights, self.windows, self.threads)?
                 .iter()
                 .map(|layer| layer.iter().map(Resultant::mean).collect())
                 .collect(),
@@ -205,7 +204,7 @@ impl Trial<'_> {
         match lesion {
             Lesion::Oscillators => {
                 let all: Vec<usize> =
-                    site.oscillators.clone().unwrap_or_else(|| (0..self.network.config().width).collect());
+                    site.oscillators.clone().unwrap_or_else(|| (0..self.weights.network().config().width).collect());
                 let chosen: Vec<usize> = choose(all.len(), dose, seed).into_iter().map(|place| all[place]).collect();
                 let phases: Vec<f64> = chosen.iter().map(|&j| means[layer][j]).collect();
                 let clamp = at(Point::Phase(layer), Action::Clamp(phases));

@@ -1,13 +1,17 @@
 //! What one measures on a trained Kuramoto model.
 //!
-//! A [`Probe`] runs the model over a window of text; a [`Trace`] is what it left at the hook points: phases,
-//! couplings, gates. From traces follow the order parameters of the paper ([`order`]), [`locking`], [`pull`]s
+//! [`Weights`](kuramoto_model::Weights) run over a window of text; a [`Trace`] is what they leave at the hook points:
+//! phases, couplings, gates. From traces follow the order parameters of the paper ([`order`]), [`locking`], [`pull`]s
 //! and [`coalition`]s; [`measure`] lists one-number measures, [`survey`] takes them over whole texts and
 //! beside [`surrogate`]s, and [`diagnostics`] makes tables, figures and statements of them. [`intervention`]
 //! changes a pass while it runs, [`lesion`] finds out what a part is worth, [`export`] writes arrays for
 //! other programs. [`classical`] is the model that the layer is named after.
 //!
 //! The feature `runs`, on by default, adds [`subject`], which opens run folders.
+//!
+//! ```
+#![doc = include_str!("../examples/train_and_read_phases.rs")]
+//! ```
 
 pub mod circular;
 pub mod classical;
@@ -31,4 +35,9 @@ pub mod windows;
 pub use error::{Error, Result};
 #[cfg(feature = "runs")]
 pub use subject::{Subject, TextSource};
-pub use trace::{Probe, Trace};
+pub use trace::Trace;
+
+/// A trained Kuramoto model.
+pub type KuramotoWeights = kuramoto_model::Weights<f32, kuramoto_model::Kuramoto>;
+/// Room for one window of text.
+pub type KuramotoWorkspace = <kuramoto_model::Kuramoto as kuramoto_model::Network<f32>>::Workspace;

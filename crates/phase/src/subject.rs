@@ -1,8 +1,8 @@
 //! A trained model and a text, ready to be measured.
 
+use crate::KuramotoWeights;
 use crate::error::{Error, Result};
 use crate::windows::Text;
-use kuramoto_model::Kuramoto;
 use kuramoto_train::windows::{Window, sample};
 use kuramoto_train::{Corpus, Run, Split, Which};
 use std::fs;
@@ -25,9 +25,7 @@ pub enum TextSource<'a> {
 /// The model of a run at a checkpoint, and windows of a text.
 pub struct Subject {
     /// The model.
-    pub network: Kuramoto,
-    /// Its parameters.
-    pub parameters: Vec<f32>,
+    pub weights: KuramotoWeights,
     /// The step after which the parameters were saved.
     pub step: u64,
     /// Seed of the run.
@@ -42,7 +40,7 @@ impl Subject {
     /// Opens a run of a Kuramoto model with `count` windows of a text, spread evenly; 0 for all of it.
     pub fn open(folder: &Path, checkpoint: Which, source: TextSource<'_>, count: usize) -> Result<Subject> {
         let mut run = Run::open(folder)?;
-        let (network, loaded) = run.kuramoto(checkpoint)?;
+        let (weights, state) = run.kuramoto(checkpoint)?;
         let context = run.config().batch.context;
         let (text, pairs) = match source {
             TextSource::File(path) => (path.display().to_string(), of_file(&run, path, context, count)?),
@@ -62,9 +60,8 @@ impl Subject {
             }
         };
         Ok(Subject {
-            network,
-            parameters: loaded.parameters,
-            step: loaded.state.step,
+            weights,
+            step: state.step,
             seed: run.config().seed,
             text,
             pairs,

@@ -1,13 +1,14 @@
 //! Measures over many windows of text, and over their surrogates.
 
+use crate::{KuramotoWeights, KuramotoWorkspace};
 use crate::circular::Resultant;
 use crate::error::Result;
 use crate::measure::{MEASURES, Measure, MeasuredWindow};
 use crate::order::over_tokens;
 use crate::surrogate::{self, Surrogate};
-use crate::trace::{Probe, Trace};
+use crate::trace::Trace;
 use crate::windows::{Text, over_windows};
-use kuramoto_model::{Kuramoto, Network};
+use kuramoto_model::{Kuramoto, Weights};
 use kuramoto_report::statistics::{Interval, mean, mean_interval, standard_deviation};
 use serde::Serialize;
 
@@ -77,20 +78,18 @@ impl Survey {
 }
 
 /// Radii of every layer's two bounds.
-pub fn radii(probe: &Probe<f32>) -> Vec<(Option<f64>, Option<f64>)> {
+pub fn radii(weights: &KuramotoWeights) -> Vec<(Option<f64>, Option<f64>)> {
     let radius = |layer: usize, name: &str| {
-        let logarithm = probe.parameter(&format!("layers.{layer}.{name}"))?;
+        let logarithm = weights.parameter(&format!("layers.{layer}.{name}"))?;
         Some(f64::from(logarithm[0]).exp())
     };
-    (0..probe.network().config().layers).map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2"))).collect()
+    (0..weights.network().config().layers).map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2"))).collect()
 }
 
 /// What is surveyed, and against what.
 pub struct Request<'a> {
     /// The model.
-    pub network: &'a Kuramoto,
-    /// Its parameters.
-    pub parameters: &'a [f32],
+    pub weights: &'a KuramotoWeights,
     /// The text.
     pub windows: &'a [Text<'a>],
     /// Surrogates to measure as well.
@@ -122,17 +121,12 @@ const MATRICES: usize = 64;
 /// Measures a model and its surrogates: one forward pass a window, and one more for each surrogate with other
 /// parameters or other bytes.
 pub fn survey(request: &Request<'_>) -> Result<Surveys> {
-    let Request { network, windows, against, seed, .. } = *request;
+    let Request { weights, windows, against, seed, .. } = *request;
+    let network = weights.network();
     let every = windows.len().div_ceil(MATRICES).max(1);
-    let initial = against.contains(&Surrogate::Untrained).then(|| {
-        let mut parameters = request.parameters.to_vec();
-        Network::<f32>::initialize(network, request.initial_seed, &mut parameters);
-        parameters
-    });
-    let begin = || {
-        let reader = |parameters: &[f32]| Reader::new(network, parameters);
-        (reader(request.parameters), initial.as_deref().map(reader), Trace::of(network), Trace::of(network))
-    };
+    let untrained = against.contains(&Surrogate::Untrained);
+    let initial = untrained.then(|| Weights::initialized(network.clone(), request.initial_seed));
+    let begin = || (Reader::new(weights), initial.as_ref().map(Reader::new), Trace::new(network), Trace::new(network));
     let seen = over_windows(windows, request.threads, begin, |state, index, (tokens, targets)| {
         let (trained, untrained, trace, other) = state;
         let nats = trained.read(tokens, Some(targets), trace)?;
@@ -167,37 +161,36 @@ pub fn survey(request: &Request<'_>) -> Result<Surveys> {
 
 /// Resultants over all tokens of every oscillator entering each layer, and after the last (L + 1 x k).
 pub fn oscillators(
-    network: &Kuramoto,
-    parameters: &[f32],
+    weights: &KuramotoWeights,
     windows: &[Text<'_>],
     threads: usize,
 ) -> Result<Vec<Vec<Resultant>>> {
-    let begin = || (Probe::new(network.clone(), parameters.to_vec()), Trace::of(network));
-    let seen = over_windows(windows, threads, begin, |(probe, trace), _, (tokens, _)| {
-        probe.run(tokens, trace)?;
+    let network = weights.network();
+    let begin = || (weights.workspace(), Trace::new(network));
+    let seen = over_windows(windows, threads, begin, |(work, trace), _, (tokens, _)| {
+        weights.forward(tokens, work, trace)?;
         Ok(trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>())
     })?;
     Ok(over_all_windows(network, &seen.iter().collect::<Vec<_>>()))
 }
 
 /// A model that reads windows.
-struct Reader {
-    probe: Probe<f32>,
+struct Reader<'a> {
+    weights: &'a KuramotoWeights,
+    work: KuramotoWorkspace,
     radii: Vec<(Option<f64>, Option<f64>)>,
 }
 
-impl Reader {
-    fn new(network: &Kuramoto, parameters: &[f32]) -> Reader {
-        let probe = Probe::new(network.clone(), parameters.to_vec());
-        let radii = radii(&probe);
-        Reader { probe, radii }
+impl<'a> Reader<'a> {
+    fn new(weights: &'a KuramotoWeights) -> Reader<'a> {
+        Reader { weights, work: weights.workspace(), radii: radii(weights) }
     }
 
     /// Runs a window and returns the nats of its targets; NaN without targets.
     fn read(&mut self, tokens: &[u8], targets: Option<&[u8]>, trace: &mut Trace<f32>) -> Result<f64> {
-        self.probe.run(tokens, trace)?;
+        self.weights.forward(tokens, &mut self.work, trace)?;
         Ok(match targets {
-            Some(targets) => self.probe.losses(targets)?.iter().sum(),
+            Some(targets) => self.weights.losses(targets, &mut self.work)?.iter().sum(),
             None => f64::NAN,
         })
     }

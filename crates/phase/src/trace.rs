@@ -1,55 +1,7 @@
-//! Running a model over text, and what it leaves at its hook points.
+//! What a model leaves at its hook points while it runs over a window of text.
 
-use crate::error::{Error, Result};
 use kuramoto_kernels::Real;
-use kuramoto_model::{Gates, Hooks, Kuramoto, Network, Weights};
-
-/// A trained Kuramoto model with room for one window of text.
-pub struct Probe<F: Real>
-where
-    Kuramoto: Network<F>,
-{
-    weights: Weights<F, Kuramoto>,
-    work: <Kuramoto as Network<F>>::Workspace,
-}
-
-impl<F: Real> Probe<F>
-where
-    Kuramoto: Network<F>,
-{
-    /// Of a trained model.
-    pub fn new(weights: Weights<F, Kuramoto>) -> Probe<F> {
-        Probe { work: weights.workspace(), weights }
-    }
-
-    /// The model.
-    pub fn weights(&self) -> &Weights<F, Kuramoto> {
-        &self.weights
-    }
-
-    /// Changes parameters, such as tau or omega, and derives from them what a pass needs.
-    pub fn change(&mut self, change: impl FnOnce(&Kuramoto, &mut [F])) {
-        self.weights.edit(change);
-    }
-
-    /// Runs a window; `hooks` read and change it.
-    pub fn run(&mut self, tokens: &[u8], hooks: &mut dyn Hooks<F>) -> Result<()> {
-        if tokens.is_empty() {
-            return Err(Error::Empty);
-        }
-        Ok(self.weights.forward(tokens, &mut self.work, hooks)?)
-    }
-
-    /// Logits (n x vocab) of the last window.
-    pub fn logits(&self, n: usize) -> Vec<F> {
-        self.weights.logits(n, &self.work)
-    }
-
-    /// Nats of every target of the last window; uses up its logits.
-    pub fn losses(&mut self, targets: &[u8]) -> Result<&[f64]> {
-        Ok(self.weights.losses(targets, &mut self.work)?)
-    }
-}
+use kuramoto_model::{Gates, Hooks, Kuramoto};
 
 /// What one window left at the hook points.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +28,7 @@ pub struct Trace<F> {
 
 impl<F: Real> Trace<F> {
     /// Room for the traces of a model.
-    pub fn of(network: &Kuramoto) -> Trace<F> {
+    pub fn new(network: &Kuramoto) -> Trace<F> {
         let config = network.config();
         let rooms = |count: usize| vec![Vec::new(); count];
         let layers = config.layers;

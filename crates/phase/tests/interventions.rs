@@ -22,7 +22,7 @@ impl Subject {
 
     fn trace(&mut self, interventions: &[Intervention]) -> Trace<f64> {
         interventions.iter().for_each(|change| change.check(&self.network).unwrap());
-        let mut trace = Trace::of(&self.network);
+        let mut trace = Trace::new(&self.network);
         self.probe.run(&self.tokens, &mut Intervening::new(&self.network, interventions, &mut trace)).unwrap();
         trace
     }

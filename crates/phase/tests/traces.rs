@@ -28,7 +28,7 @@ fn phases_and_couplings_are_those_of_the_fixtures() {
     assert_eq!(all.len(), 18);
     for (name, fixture, network) in all {
         let mut probe = common::probe::<f64>(&fixture, &network);
-        let mut trace = Trace::of(&network);
+        let mut trace = Trace::new(&network);
         for sequence in 0..fixture.batch {
             let n = fixture.length;
             probe.run(&fixture.tokens[sequence * n..][..n], &mut trace).unwrap();
@@ -58,7 +58,7 @@ fn pulls_add_up_to_the_step() {
         }
         tried += 1;
         let mut probe = common::probe::<f64>(&fixture, &network);
-        let mut trace = Trace::of(&network);
+        let mut trace = Trace::new(&network);
         probe.run(&fixture.tokens[..fixture.length], &mut trace).unwrap();
         for layer in 0..trace.layers() {
             let radius = probe.parameter(&format!("layers.{layer}.log_r1")).map(|logarithm| logarithm[0].exp());
@@ -85,7 +85,7 @@ fn pulls_add_up_to_the_step() {
 fn without_gates_all_attract() {
     let (fixture, network) = common::named("ka_no_value_gate");
     let mut probe = common::probe::<f64>(&fixture, &network);
-    let mut trace = Trace::of(&network);
+    let mut trace = Trace::new(&network);
     probe.run(&fixture.tokens[..fixture.length], &mut trace).unwrap();
     for pull in Pulls::on(&trace, 0, 8, None).strongest(&trace, 0).iter().filter(|pull| pull.by != 8) {
         // A token of the same byte has the same phases at first and does not pull.

@@ -8,9 +8,8 @@ pub use figures::figures;
 
 use crate::error::Result;
 use crate::survey::{Request, Survey, Surveys, survey};
-use crate::trace::Probe;
 use kuramoto_kernels::Real;
-use kuramoto_model::Network;
+use kuramoto_model::{Kuramoto, Network, Weights};
 use kuramoto_report::statistics::{kendall, mean, mean_interval};
 use kuramoto_report::write;
 use serde::Serialize;
@@ -32,7 +31,7 @@ impl Diagnostics {
     /// Measures a model.
     pub fn of(request: &Request<'_>) -> Result<Diagnostics> {
         let surveys = survey(request)?;
-        let drift = Drift::of(&Probe::new(request.network.clone(), request.parameters.to_vec()));
+        let drift = Drift::of(request.weights);
         let statements = statements(&surveys.trained, &drift);
         Ok(Diagnostics { surveys, drift, statements })
     }
@@ -81,8 +80,11 @@ pub struct Drift {
 
 impl Drift {
     /// Of a model.
-    pub fn of<F: Real>(probe: &Probe<F>) -> Drift {
-        let network = probe.network();
+    pub fn of<F: Real>(weights: &Weights<F, Kuramoto>) -> Drift
+    where
+        Kuramoto: Network<F>,
+    {
+        let network = weights.network();
         let mut start = vec![F::ZERO; network.layout().count()];
         // Rates start from a schedule, not from the seed.
         network.initialize(0, &mut start);
@@ -91,7 +93,7 @@ impl Drift {
             tensor.map_or_else(Vec::new, |tensor| tensor.slot.of(arena).iter().map(|x| x.to_f64().abs()).collect())
         };
         let layers = network.config().layers;
-        Drift { rates: (0..layers).map(|layer| sizes(probe.parameters(), layer)).collect(), initial: sizes(&start, 0) }
+        Drift { rates: (0..layers).map(|layer| sizes(weights.parameters(), layer)).collect(), initial: sizes(&start, 0) }
     }
 
     /// Mean rate of every layer.

@@ -22,12 +22,13 @@ mod zarr;
 pub use npz::Npz;
 pub use zarr::Zarr;
 
+use crate::KuramotoWeights;
 use crate::error::{Error, Result};
 use crate::locking;
 use crate::order::Attended;
-use crate::trace::{Probe, Trace};
+use crate::trace::Trace;
 use kuramoto_model::config::Value;
-use kuramoto_model::{Kuramoto, Network};
+use kuramoto_model::Network;
 use std::f64::consts::LN_2;
 use std::io;
 use std::path::Path;
@@ -155,12 +156,12 @@ fn bytes_of(values: impl Iterator<Item = f32>) -> Vec<u8> {
 
 /// Runs the model over a text and records what was selected. `text` are tokens, `bytes` what they stand for.
 pub fn record(
-    network: &Kuramoto,
-    parameters: &[f32],
+    weights: &KuramotoWeights,
     (tokens, bytes): (&[u8], &[u8]),
     selection: &Selection,
     store: &mut dyn Store,
 ) -> Result<()> {
+    let network = weights.network();
     let (context, config) = (Network::<f32>::context(network), network.config());
     if config.value != Value::Circular && selection.arrays.contains(&Array::ValueGate) {
         return Err(Error::NoValueGate);
@@ -183,11 +184,10 @@ pub fn record(
             store.coordinate(dimension, &numbers(values))?;
         }
     }
-    let mut probe = Probe::new(network.clone(), parameters.to_vec());
-    let mut trace = Trace::of(network);
+    let (mut work, mut trace) = (weights.workspace(), Trace::new(network));
     for first in (0..tokens.len()).step_by(context) {
         let window = &tokens[first..(first + context).min(tokens.len())];
-        probe.run(window, &mut trace)?;
+        weights.forward(window, &mut work, &mut trace)?;
         let ahead = &tokens[(first + 1).min(tokens.len())..(first + window.len() + 1).min(tokens.len())];
         let attended = match selection.arrays.iter().any(|array| array.is_of_attended()) {
             true => selection.layers.iter().map(|&layer| Attended::of(&trace, layer)).collect(),
@@ -201,7 +201,7 @@ pub fn record(
                     let last = &trace.states[config.layers];
                     store.write(array, &[], first, &chosen(last, trace.k, &selection.oscillators))?;
                 }
-                Array::Bits => store.write(array, &[], first, &bits(&mut probe, ahead, window.len())?)?,
+                Array::Bits => store.write(array, &[], first, &bits(weights.losses(ahead, &mut work)?, window.len()))?,
                 _ => {
                     for place in 0..selection.layers.len() {
                         piece.write_layer(array, place, store)?;
@@ -214,9 +214,8 @@ pub fn record(
 }
 
 /// The last position of a text has no byte after it.
-fn bits(probe: &mut Probe<f32>, ahead: &[u8], n: usize) -> Result<Vec<u8>> {
-    let nats = probe.losses(ahead)?;
-    Ok(bytes_of(nats.iter().map(|nats| (nats / LN_2) as f32).chain(std::iter::repeat(f32::NAN)).take(n)))
+fn bits(nats: &[f64], n: usize) -> Vec<u8> {
+    bytes_of(nats.iter().map(|nats| (nats / LN_2) as f32).chain(std::iter::repeat(f32::NAN)).take(n))
 }
 
 /// Of rows of k values, those of the chosen oscillators.
