@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Planned};
 use crate::proof;
+pub use crate::proof::Proven;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
 use kuramoto_train::{Corpus, Observer, Run, Setting, Summary, train};
@@ -24,7 +25,7 @@ pub enum Status {
     /// Another process trains it now.
     Training,
     /// Finished, and every file is what it was then.
-    Finished(Box<Summary>),
+    Finished(Box<Proven>),
 }
 
 /// Where a planned run is; an error if what is in its folder is not that run.
@@ -38,7 +39,7 @@ pub fn status(plan: &Plan, planned: &Planned) -> Result<Status> {
     if run.is_training() {
         return Ok(Status::Training);
     }
-    Ok(proof::finished(&run)?.map_or(Status::Begun, |summary| Status::Finished(Box::new(summary))))
+    Ok(proof::finished(&run)?.map_or(Status::Begun, |proven| Status::Finished(Box::new(proven))))
 }
 
 /// The folder must hold the planned run and no other.
@@ -112,7 +113,7 @@ pub fn run_one(
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     match status(plan, planned)? {
-        Status::Finished(summary) => return Ok(Outcome::WasFinished(summary)),
+        Status::Finished(proven) => return Ok(Outcome::WasFinished(Box::new(proven.summary))),
         Status::Training => return Ok(Outcome::Taken),
         Status::Missing | Status::Begun => {}
     }
@@ -132,8 +133,8 @@ pub fn run_one(
     };
     let Some(_lock) = run.lock()? else { return Ok(Outcome::Taken) };
     // It may have been finished between the first look and the lock.
-    if let Some(summary) = proof::finished(&run)? {
-        return Ok(Outcome::WasFinished(Box::new(summary)));
+    if let Some(proven) = proof::finished(&run)? {
+        return Ok(Outcome::WasFinished(Box::new(proven.summary)));
     }
     let setting = Setting { peak_flops, ..Setting::alone(threads, &System) };
     let summary = train(&run, &corpus, &setting, observer)?;

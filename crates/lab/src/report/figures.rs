@@ -1,32 +1,39 @@
 //! Learning curves, the ablation chart, and the grid.
 
+use crate::arm::{Arm, GRID, Table};
 use crate::claims::{Claim, Verdict, groups};
-use crate::results::{Arm, Results};
+use crate::results::{ArmResults, Results};
 use crate::statistics::mean;
-use kuramoto_model::ablation::ABLATIONS;
+use kuramoto_model::ModelKind;
 use kuramoto_phase::figure::kuva::plot::legend::LegendPosition;
 use kuramoto_phase::figure::kuva::prelude::*;
 use kuramoto_phase::figure::kuva::render::figure::Figure as Panels;
 use kuramoto_phase::figure::{Figure, colour, range, style};
+use kuramoto_train::presets::Protocol;
 use std::collections::BTreeMap;
+use strum::VariantArray;
 
-/// Every figure these results can fill, in the order of the tables.
-pub fn all(results: &Results) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = curves(&results.arms).into_iter().collect();
+/// Every figure these results can fill, each with the table it belongs to, in the order of the tables.
+pub fn all(results: &Results) -> Vec<(Table, Figure)> {
+    let mut figures: Vec<(Table, Figure)> = Vec::new();
+    figures.extend(curves(&results.arms).map(|figure| (Table::Compare, figure)));
     // One corpus needs no name.
-    let suffix = |group: &[&Arm], count: usize| if count > 1 { format!("-{}", group[0].corpus) } else { String::new() };
-    let ablated = groups(&results.arms, "ablations");
+    let suffix =
+        |group: &[&ArmResults], count: usize| if count > 1 { format!("-{}", group[0].corpus) } else { String::new() };
+    let ablated = groups(&results.arms, Table::Ablations);
     for group in &ablated {
         let own = |claim: &&Claim| {
-            claim.table == "ablations" && (&claim.corpus, claim.budget) == (&group[0].corpus, group[0].budget)
+            let place = (claim.arm.table(), &claim.corpus, claim.budget);
+            place == (Table::Ablations, &group[0].corpus, group[0].budget)
         };
         let claims: Vec<&Claim> = results.claims.iter().filter(own).collect();
         let suffix = suffix(group, ablated.len());
-        figures.extend((!claims.is_empty()).then(|| forest(&claims, &suffix)));
-        figures.extend(small_multiples(group, &suffix));
+        let chart = (!claims.is_empty()).then(|| forest(&claims, &suffix));
+        figures
+            .extend(chart.into_iter().chain(small_multiples(group, &suffix)).map(|figure| (Table::Ablations, figure)));
     }
-    let gridded = groups(&results.arms, "grid");
-    figures.extend(gridded.iter().map(|group| grid(group, &suffix(group, gridded.len()))));
+    let gridded = groups(&results.arms, Table::Grid);
+    figures.extend(gridded.iter().map(|group| (Table::Grid, grid(group, &suffix(group, gridded.len())))));
     figures
 }
 
@@ -34,7 +41,7 @@ const VALIDATION: &str = "validation (bits per byte)";
 const READ: &str = "bytes read (millions)";
 
 /// Mean, least and most over seeds of an arm's validations, by millions of bytes read.
-fn curve(arm: &Arm) -> Vec<(f64, f64, f64, f64)> {
+fn curve(arm: &ArmResults) -> Vec<(f64, f64, f64, f64)> {
     let mut by_bytes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for &(bytes, bits) in arm.runs.values().flat_map(|run| &run.curve) {
         by_bytes.entry(bytes).or_default().push(bits);
@@ -44,7 +51,7 @@ fn curve(arm: &Arm) -> Vec<(f64, f64, f64, f64)> {
 }
 
 /// A line of means and a band from the least to the most.
-fn line(arm: &Arm, colour: &str, dashed: bool, legend: Option<&str>) -> [Plot; 2] {
+fn line(arm: &ArmResults, colour: &str, dashed: bool, legend: Option<&str>) -> [Plot; 2] {
     let points = curve(arm);
     let column = |f: fn(&(f64, f64, f64, f64)) -> f64| points.iter().map(f).collect::<Vec<f64>>();
     let band = BandPlot::new(column(|p| p.0), column(|p| p.2), column(|p| p.3)).with_color(colour).with_opacity(0.18);
@@ -60,12 +67,16 @@ fn line(arm: &Arm, colour: &str, dashed: bool, legend: Option<&str>) -> [Plot; 2
 }
 
 /// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and size.
-fn curves(arms: &[Arm]) -> Option<Figure> {
+fn curves(arms: &[ArmResults]) -> Option<Figure> {
     let (mut plots, mut layouts) = (Vec::new(), Vec::new());
-    for arms in groups(arms, "compare") {
+    for arms in groups(arms, Table::Compare) {
         let lines = arms.iter().flat_map(|arm| {
-            let colour = if arm.name.starts_with("kuramoto") { colour::BLUE } else { colour::ORANGE };
-            line(arm, colour, arm.name.ends_with("paper"), Some(&arm.name))
+            let colour = match arm.arm.model() {
+                ModelKind::Kuramoto => colour::BLUE,
+                ModelKind::Transformer => colour::ORANGE,
+            };
+            let dashed = matches!(arm.arm, Arm::Compare { protocol: Protocol::Paper, .. });
+            line(arm, colour, dashed, Some(&arm.arm.to_string()))
         });
         let lines: Vec<Plot> = lines.collect();
         let layout = Layout::auto_from_plots(&lines)
@@ -108,9 +119,9 @@ const DWARFED: f64 = 0.15;
 
 /// A row a claim, from the largest change to the least.
 fn panel(claims: &[&Claim], title: &str, legend: bool) -> (Vec<Plot>, Layout) {
-    let label = |claim: &Claim| match ABLATIONS.iter().find(|row| row.name == claim.arm) {
-        Some(row) => row.title.to_string(),
-        None => claim.arm.clone(),
+    let label = |claim: &Claim| match claim.arm {
+        Arm::Ablation(row) => row.title.to_string(),
+        arm => arm.to_string(),
     };
     let mut rows = ForestPlot::new().with_null_value(0.0).with_marker_size(4.0).with_whisker_width(1.6);
     for claim in claims {
@@ -151,15 +162,15 @@ fn panel(claims: &[&Claim], title: &str, legend: bool) -> (Vec<Plot>, Layout) {
 }
 
 /// Learning curves of every ablation beside the reference's.
-fn small_multiples(arms: &[&Arm], suffix: &str) -> Option<Figure> {
-    let reference = arms.iter().find(|arm| arm.name == "reference")?;
+fn small_multiples(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
+    let reference = arms.iter().find(|arm| arm.arm == Arm::Reference)?;
     let (low, high) = range(arms.iter().flat_map(|arm| curve(arm)).flat_map(|point| [point.2, point.3]));
     let (mut plots, mut layouts) = (Vec::new(), Vec::new());
-    for arm in arms.iter().filter(|arm| arm.name != "reference") {
+    for arm in arms.iter().filter(|arm| arm.arm != Arm::Reference) {
         let lines = [line(reference, colour::GREY, true, None), line(arm, colour::BLUE, false, None)];
         let lines: Vec<Plot> = lines.into_iter().flatten().collect();
         let layout = Layout::auto_from_plots(&lines)
-            .with_title(&arm.name)
+            .with_title(arm.arm.to_string())
             .with_x_label(READ)
             .with_y_label("bits per byte")
             .with_y_axis_min(low)
@@ -178,22 +189,23 @@ fn small_multiples(arms: &[&Arm], suffix: &str) -> Option<Figure> {
 }
 
 /// Validation by depth, a line for every number of heads, a panel for every model.
-fn grid(arms: &[&Arm], suffix: &str) -> Figure {
-    let value = |model: &str, heads: usize, layers: usize| {
-        let name = format!("{model}-h{heads}-l{layers}");
-        arms.iter().find(|arm| arm.name == name).map(|arm| mean(&arm.validations()))
+fn grid(arms: &[&ArmResults], suffix: &str) -> Figure {
+    let value = |model: ModelKind, heads: usize, layers: usize| {
+        let cell = Arm::Grid { model, heads, layers };
+        arms.iter().find(|arm| arm.arm == cell).map(|arm| mean(&arm.validations()))
     };
     let (low, high) = range(arms.iter().map(|arm| mean(&arm.validations())));
     let (mut plots, mut layouts) = (Vec::new(), Vec::new());
-    for model in ["kuramoto", "transformer"] {
+    for &model in ModelKind::VARIANTS {
         let line = |heads: usize| {
-            let points = (2..=6).filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
-            let line = LinePlot::new().with_data(points).with_color(colour::ALL[heads - 2]).with_stroke_width(1.6);
+            let points = GRID.filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
+            let line =
+                LinePlot::new().with_data(points).with_color(colour::ALL[heads - GRID.start()]).with_stroke_width(1.6);
             line.with_legend(format!("{heads} heads")).into()
         };
-        let lines: Vec<Plot> = (2..=6).map(line).collect();
+        let lines: Vec<Plot> = GRID.map(line).collect();
         let layout = Layout::auto_from_plots(&lines)
-            .with_title(model)
+            .with_title(model.name())
             .with_x_label("layers")
             .with_y_label(VALIDATION)
             .with_x_axis_min(1.8)
