@@ -7,12 +7,10 @@
 use crate::scaling::{self, Point};
 use crate::table::{Table, thousands};
 use anyhow::{Context, Result, bail, ensure};
-use kuramoto_kernels::{arch, peak};
 use kuramoto_engine::scaling::Costs;
 use kuramoto_engine::{Batch, Cpu, Device, Shape, Timings, Update};
-use kuramoto_model::{
-    Error, KuramotoConfig, ModelConfig, Network, TransformerConfig, Weights, with_network,
-};
+use kuramoto_kernels::{arch, peak};
+use kuramoto_model::{Error, KuramotoConfig, ModelConfig, Network, TransformerConfig, Weights, with_network};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
 use std::time::Instant;

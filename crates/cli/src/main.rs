@@ -5,6 +5,7 @@
 //! 141 when nobody read its rows any more.
 
 mod bench;
+mod choice;
 mod diagnose;
 mod eval;
 mod explore;

@@ -3,10 +3,10 @@
 use crate::table::Table;
 use crate::text::quoted;
 use anyhow::Result;
+use kuramoto_phase::Trace;
 use kuramoto_phase::coalition::coalitions;
 use kuramoto_phase::pull::{Pull, Pulls};
 use kuramoto_phase::survey::radii;
-use kuramoto_phase::Trace;
 use kuramoto_train::Run;
 use std::fmt::Write;
 use std::path::PathBuf;

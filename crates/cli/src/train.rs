@@ -10,7 +10,6 @@ use clap::builder::PossibleValuesParser;
 use kuramoto_engine::{Cpu, Group, Processes};
 use kuramoto_kernels::peak;
 use kuramoto_model::ModelKind;
-use strum::VariantNames;
 use kuramoto_train::generate::{Sampling, generate};
 use kuramoto_train::run::Ended;
 use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay, Run, Session, Setting, Summary, Which};
@@ -19,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use strum::VariantNames;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -1,13 +1,17 @@
 //! Claims of the paper about differences, and what paired runs say of them.
 
+use crate::arm::{Arm, GRID, Table, with_table};
 use crate::paper;
 use crate::plan::{Plan, Planned};
-use crate::results::{Arm, pairs};
+use crate::results::{ArmResults, pairs};
 use crate::statistics::{
     Interval, bootstrap, holm, kendall, mean, mean_interval, order_p, ranks, sign_flip, smallest_p,
 };
-use kuramoto_model::ablation::ABLATIONS;
+use kuramoto_model::ModelKind;
+use kuramoto_model::ablation::{ABLATIONS, Ablation};
+use kuramoto_train::presets::Protocol;
 use serde::Serialize;
+use strum::VariantArray;
 
 /// What can be said of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -37,10 +41,9 @@ impl Verdict {
 pub struct Claim {
     /// What is claimed, in a sentence.
     pub statement: String,
-    /// The table it belongs to.
-    pub table: String,
     /// The arm it is about; of two that are compared, the first.
-    pub arm: String,
+    #[serde(flatten, serialize_with = "with_table")]
+    pub arm: Arm,
     /// Its corpus.
     pub corpus: String,
     /// Its parameter budget.
@@ -74,21 +77,23 @@ pub fn seeds_needed(claims: usize) -> usize {
 /// Claims that the runs of a plan can be asked about, in the table that has most.
 pub fn most_in_a_table(plan: &Plan) -> usize {
     let first = |run: &&Planned| run.seed == plan.runs[0].seed;
-    let claims = |run: &Planned| match run.table.as_str() {
-        "compare" if run.arm.starts_with("kuramoto") => 1 + usize::from(run.config.validation.test),
-        "ablations" if run.arm != "reference" => 1,
-        "grid" if run.arm.ends_with("-h2-l2") => 1,
-        _ => 0,
+    let claims = |run: &Planned| match run.arm {
+        Arm::Compare { model: ModelKind::Kuramoto, .. } => 1 + usize::from(run.config.validation.test),
+        Arm::Ablation(_) => 1,
+        Arm::Grid { model, .. } if run.arm == corner(model) => 1,
+        Arm::Compare { .. } | Arm::Reference | Arm::Grid { .. } => 0,
     };
-    let in_table = |table| plan.runs.iter().filter(first).filter(|run| run.table == table).map(claims).sum();
-    TABLES.map(in_table).into_iter().max().unwrap_or(0)
+    let of_table = |table| plan.runs.iter().filter(move |run| run.arm.table() == table);
+    Table::all().map(|table| of_table(table).filter(first).map(claims).sum()).max().unwrap_or(0)
 }
 
-/// The tables of the paper, in its order.
-pub(crate) const TABLES: [&str; 3] = ["compare", "ablations", "grid"];
+/// The cell of fewest heads and layers, which a claim about all cells of a model is listed under.
+fn corner(model: ModelKind) -> Arm {
+    Arm::Grid { model, heads: *GRID.start(), layers: *GRID.start() }
+}
 
 /// Every claim that these arms can be asked about.
-pub(crate) fn claims(arms: &[Arm]) -> Vec<Claim> {
+pub(crate) fn claims(arms: &[ArmResults]) -> Vec<Claim> {
     let mut claims = compare_claims(arms);
     claims.extend(ablation_claims(arms));
     claims.extend(grid_claims(arms));
@@ -97,15 +102,14 @@ pub(crate) fn claims(arms: &[Arm]) -> Vec<Claim> {
 }
 
 /// A claim that a difference has the sign of the paper's; p-values are corrected later, all of a table together.
-fn claim(arm: &Arm, statement: String, differences: Vec<f64>, paper: f64) -> Option<Claim> {
+fn claim(arm: &ArmResults, statement: String, differences: Vec<f64>, paper: f64) -> Option<Claim> {
     if differences.is_empty() {
         return None;
     }
     let p = sign_flip(&differences);
     Some(Claim {
         statement,
-        table: arm.table.clone(),
-        arm: arm.name.clone(),
+        arm: arm.arm,
         corpus: arm.corpus.clone(),
         budget: arm.budget,
         mean: mean(&differences),
@@ -119,10 +123,10 @@ fn claim(arm: &Arm, statement: String, differences: Vec<f64>, paper: f64) -> Opt
     })
 }
 
-fn compare_claims(arms: &[Arm]) -> Vec<Claim> {
-    let on = |(protocol, ours, theirs): (&str, &Arm, &Arm), split: &str| {
+fn compare_claims(arms: &[ArmResults]) -> Vec<Claim> {
+    let on = |(protocol, ours, theirs): (Protocol, &ArmResults, &ArmResults), split: &str| {
         // Means against means; at 5M on enwik8 the paper's medians have the other sign, as one of its runs went astray.
-        let paper = |arm: &Arm| Some(if split == "test" { arm.paper_test } else { arm.paper }?.mean);
+        let paper = |arm: &ArmResults| Some(if split == "test" { arm.paper_test } else { arm.paper }?.mean);
         let paper = paper(ours)? - paper(theirs)?;
         let word = if paper > 0.0 { "behind" } else { "ahead of" };
         let (corpus, budget) = (&ours.corpus, crate::plan::size(ours.budget));
@@ -140,11 +144,11 @@ fn compare_claims(arms: &[Arm]) -> Vec<Claim> {
 }
 
 /// The arms of a table, apart by corpus and size: nothing is compared across them.
-pub(crate) fn groups<'a>(arms: &'a [Arm], table: &str) -> Vec<Vec<&'a Arm>> {
-    let mut groups: Vec<Vec<&Arm>> = Vec::new();
-    for arm in arms.iter().filter(|arm| arm.table == table) {
-        let same = |group: &&mut Vec<&Arm>| (&group[0].corpus, group[0].budget) == (&arm.corpus, arm.budget);
-        match groups.iter_mut().find(same) {
+pub(crate) fn groups(arms: &[ArmResults], table: Table) -> Vec<Vec<&ArmResults>> {
+    let mut groups: Vec<Vec<&ArmResults>> = Vec::new();
+    for arm in arms.iter().filter(|arm| arm.arm.table() == table) {
+        let place = |arm: &ArmResults| (arm.corpus.clone(), arm.budget);
+        match groups.iter_mut().find(|group| place(group[0]) == place(arm)) {
             Some(group) => group.push(arm),
             None => groups.push(vec![arm]),
         }
@@ -153,22 +157,22 @@ pub(crate) fn groups<'a>(arms: &'a [Arm], table: &str) -> Vec<Vec<&'a Arm>> {
 }
 
 /// The corpus, where there are several to be told apart.
-fn prefix(group: &[&Arm], count: usize) -> String {
+fn prefix(group: &[&ArmResults], count: usize) -> String {
     if count > 1 { format!("{}, {}: ", group[0].corpus, crate::plan::size(group[0].budget)) } else { String::new() }
 }
 
-fn named<'a>(group: &[&'a Arm], name: &str) -> Option<&'a Arm> {
-    group.iter().copied().find(|arm| arm.name == name)
+fn find<'a>(group: &[&'a ArmResults], arm: Arm) -> Option<&'a ArmResults> {
+    group.iter().copied().find(|results| results.arm == arm)
 }
 
-fn ablation_claims(arms: &[Arm]) -> Vec<Claim> {
-    let groups = groups(arms, "ablations");
+fn ablation_claims(arms: &[ArmResults]) -> Vec<Claim> {
+    let groups = groups(arms, Table::Ablations);
     let count = groups.len();
-    let of = |group: &Vec<&Arm>| {
-        let reference = named(group, "reference")?;
-        let of = |row: &kuramoto_model::ablation::Ablation| {
-            let arm = named(group, row.name)?;
-            let paper = paper::ablated(row.name)?.mean;
+    let of = |group: &Vec<&ArmResults>| {
+        let reference = find(group, Arm::Reference)?;
+        let of = |row: &Ablation| {
+            let arm = find(group, Arm::Ablation(*row))?;
+            let paper = paper::ablated(*row)?.mean;
             let word = if paper > 0.0 { "hurts" } else { "helps" };
             let differences = arm.minus(reference, |run| run.summary.validation_bits_per_byte);
             claim(arm, format!("{}{}: {word}", prefix(group, count), row.title), differences, paper)
@@ -182,33 +186,37 @@ fn ablation_claims(arms: &[Arm]) -> Vec<Claim> {
 /// ranges of as many cells each are compared: were depth and heads alike, either could come out larger.
 fn depth_over_heads(value: &dyn Fn(usize, usize) -> Option<f64>) -> Option<f64> {
     let range = |of: &dyn Fn(usize) -> Option<f64>| {
-        let row = (2..=6).map(of).collect::<Option<Vec<f64>>>()?;
+        let row = GRID.map(of).collect::<Option<Vec<f64>>>()?;
         Some(row.iter().copied().fold(f64::MIN, f64::max) - row.iter().copied().fold(f64::MAX, f64::min))
     };
-    let over_depths = (2..=6).map(|heads| range(&|layers| value(heads, layers))).collect::<Option<Vec<_>>>()?;
-    let over_heads = (2..=6).map(|layers| range(&|heads| value(heads, layers))).collect::<Option<Vec<_>>>()?;
+    let over_depths = GRID.map(|heads| range(&|layers| value(heads, layers))).collect::<Option<Vec<_>>>()?;
+    let over_heads = GRID.map(|layers| range(&|heads| value(heads, layers))).collect::<Option<Vec<_>>>()?;
     Some(mean(&over_depths) - mean(&over_heads))
 }
 
 /// Depth matters more than heads.
-fn grid_claims(arms: &[Arm]) -> Vec<Claim> {
-    let groups = groups(arms, "grid");
-    let of = |(group, model): (&Vec<&Arm>, &str)| {
-        let cell = |heads: usize, layers: usize| named(group, &format!("{model}-h{heads}-l{layers}"));
-        let corner = cell(2, 2)?;
+fn grid_claims(arms: &[ArmResults]) -> Vec<Claim> {
+    let groups = groups(arms, Table::Grid);
+    let of = |(group, model): (&Vec<&ArmResults>, ModelKind)| {
+        let cell = |heads: usize, layers: usize| find(group, Arm::Grid { model, heads, layers });
+        let corner = find(group, corner(model))?;
         let of_seed = |seed| depth_over_heads(&|h, l| cell(h, l)?.runs.get(seed)?.summary.validation_bits_per_byte);
         let ours = corner.runs.keys().filter_map(of_seed).collect();
         let paper = depth_over_heads(&|h, l| Some(paper::gridded(model, h, l)?.mean))?;
         let statement = format!("{}{model}: depth matters more than heads", prefix(group, groups.len()));
         claim(corner, statement, ours, paper)
     };
-    groups.iter().flat_map(|group| ["kuramoto", "transformer"].map(|model| (group, model))).filter_map(of).collect()
+    groups
+        .iter()
+        .flat_map(|group| ModelKind::VARIANTS.iter().map(move |&model| (group, model)))
+        .filter_map(of)
+        .collect()
 }
 
 /// Holm's correction within each table, and the verdicts.
 fn correct(claims: &mut [Claim]) {
-    for table in TABLES {
-        let mut same: Vec<&mut Claim> = claims.iter_mut().filter(|claim| claim.table == table).collect();
+    for table in Table::all() {
+        let mut same: Vec<&mut Claim> = claims.iter_mut().filter(|c| c.arm.table() == table).collect();
         let adjusted = holm(&same.iter().map(|claim| claim.p).collect::<Vec<_>>());
         let count = same.len() as f64;
         for (claim, p) in same.iter_mut().zip(adjusted) {
@@ -241,8 +249,8 @@ pub struct RankAgreement {
 /// The rank of an ablation; 1 hurts most.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rank {
-    /// Its name.
-    pub ablation: String,
+    /// Which ablation.
+    pub ablation: Arm,
     /// By the mean difference over seeds; ties share their mean rank.
     pub here: f64,
     /// 95% bootstrap interval over seeds.
@@ -252,19 +260,20 @@ pub struct Rank {
 }
 
 /// Agreement of the order of ablations with the paper's, resampling seeds; one for each corpus.
-pub(crate) fn rank_agreements(arms: &[Arm]) -> Vec<RankAgreement> {
-    groups(arms, "ablations").iter().filter_map(|group| rank_agreement(group)).collect()
+pub(crate) fn rank_agreements(arms: &[ArmResults]) -> Vec<RankAgreement> {
+    groups(arms, Table::Ablations).iter().filter_map(|group| rank_agreement(group)).collect()
 }
 
-fn rank_agreement(group: &[&Arm]) -> Option<RankAgreement> {
-    let reference = named(group, "reference")?;
-    let row = |row: &kuramoto_model::ablation::Ablation| {
-        let differences = named(group, row.name)?.minus(reference, |run| run.summary.validation_bits_per_byte);
+fn rank_agreement(group: &[&ArmResults]) -> Option<RankAgreement> {
+    let reference = find(group, Arm::Reference)?;
+    let row = |row: &Ablation| {
+        let arm = Arm::Ablation(*row);
+        let differences = find(group, arm)?.minus(reference, |run| run.summary.validation_bits_per_byte);
         // Seeds are resampled together, so all rows must have all of them.
         let whole = differences.len() == reference.runs.len();
-        whole.then_some((row.name, differences, paper::ablated(row.name)?.mean))
+        whole.then_some((arm, differences, paper::ablated(*row)?.mean))
     };
-    let rows: Vec<(&str, Vec<f64>, f64)> = ABLATIONS.iter().filter_map(row).collect();
+    let rows: Vec<(Arm, Vec<f64>, f64)> = ABLATIONS.iter().filter_map(row).collect();
     if rows.len() < 2 {
         return None;
     }
@@ -275,8 +284,8 @@ fn rank_agreement(group: &[&Arm]) -> Option<RankAgreement> {
     let seeds = reference.runs.len();
     let all: Vec<usize> = (0..seeds).collect();
     let (here, theirs) = (ranks(&means(&all)), ranks(&paper));
-    let rows = rows.iter().enumerate().map(|(i, (name, ..))| Rank {
-        ablation: name.to_string(),
+    let rows = rows.iter().enumerate().map(|(i, (arm, ..))| Rank {
+        ablation: *arm,
         here: here[i],
         interval: bootstrap(seeds, |chosen| ranks(&means(chosen))[i]),
         paper: theirs[i],
@@ -309,14 +318,13 @@ mod tests {
         near(depth_over_heads(&|h, l| noisy(l, h)), -depth_over_heads(&noisy).unwrap());
         assert_eq!(depth_over_heads(&|h, l| (h + l < 12).then_some(1.0)), None, "a cell is missing");
         let paper = |model| depth_over_heads(&|h, l| Some(paper::gridded(model, h, l)?.mean)).unwrap();
-        assert!(paper("kuramoto") > 0.0 && paper("transformer") > 0.0, "as the paper says");
+        assert!(ModelKind::VARIANTS.iter().all(|&model| paper(model) > 0.0), "as the paper says");
     }
 
     #[test]
     fn the_sign_decides_once_chance_is_excluded() {
-        let arm = Arm {
-            table: "ablations".into(),
-            name: "a".into(),
+        let arm = ArmResults {
+            arm: Arm::Ablation(ABLATIONS[0]),
             corpus: "c".into(),
             budget: 1,
             runs: Default::default(),

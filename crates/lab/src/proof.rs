@@ -28,9 +28,23 @@ fn hash_of(run: &Run, file: &str) -> Result<String> {
     Ok(hash::of(&bytes))
 }
 
+/// A finished run whose files are what they were when it finished.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proven {
+    /// What it came to.
+    pub summary: Summary,
+    /// sha256 of its best weights, which its validation and test are of.
+    pub weights_sha256: String,
+}
+
+/// The step whose weights were best; the last where nothing was validated.
+fn best_step(summary: &Summary) -> u64 {
+    summary.best_step.unwrap_or(summary.steps)
+}
+
 /// Checkpoints that the numbers of a run are of: the last and the best.
 fn checkpoints(summary: &Summary) -> BTreeSet<u64> {
-    [Some(summary.steps), summary.best_step].into_iter().flatten().collect()
+    [summary.steps, best_step(summary)].into()
 }
 
 /// Writes the proof of a run that has just finished.
@@ -44,7 +58,7 @@ pub(crate) fn write(run: &Run, summary: &Summary) -> Result<()> {
 }
 
 /// What a finished run came to, once every file is proven; None of one that is not finished.
-pub(crate) fn finished(run: &Run) -> Result<Option<Summary>> {
+pub(crate) fn finished(run: &Run) -> Result<Option<Proven>> {
     let path = path(run);
     if !path.exists() {
         return Ok(None);
@@ -61,8 +75,13 @@ pub(crate) fn finished(run: &Run) -> Result<Option<Summary>> {
     let Some(summary) = summary.filter(|_| hashes.contains_key("summary.json")) else {
         return Err(changed(run, format!("{FILE} does not prove summary.json")));
     };
+    let mut weights_sha256 = String::new();
     for step in checkpoints(&summary) {
-        checkpoint::verify(&checkpoint::folder(run.folder(), step), run.config()).map_err(|why| changed(run, why))?;
+        let folder = checkpoint::folder(run.folder(), step);
+        let found = checkpoint::verify(&folder, run.config()).map_err(|why| changed(run, why))?;
+        if step == best_step(&summary) {
+            weights_sha256 = found;
+        }
     }
-    Ok(Some(summary))
+    Ok(Some(Proven { summary, weights_sha256 }))
 }

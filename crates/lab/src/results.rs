@@ -1,12 +1,15 @@
 //! What the finished runs of a plan came to, gathered into arms over seeds.
 
+use crate::arm::{Arm, with_table_as_name};
 use crate::claims::{Claim, RankAgreement, claims, rank_agreements};
 use crate::error::Result;
-use crate::paper::{self, Cell};
+use crate::paper::{self, Published};
 use crate::plan::{Plan, Planned};
-use crate::runner::{Status, status};
+use crate::runner::{Proven, Status, status};
 use crate::statistics::median;
-use kuramoto_train::{Run, Summary, checkpoint, metrics};
+use kuramoto_model::ModelKind;
+use kuramoto_train::presets::Protocol;
+use kuramoto_train::{Summary, metrics};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -28,18 +31,15 @@ pub struct Finished {
 }
 
 impl Finished {
-    fn read(plan: &Plan, planned: &Planned, summary: Summary) -> Result<Finished> {
-        let run = Run::open(&plan.run_folder(planned))?;
-        let rows = metrics::read(&run.folder().join("metrics.jsonl"))?;
+    fn read(plan: &Plan, planned: &Planned, proven: Proven) -> Result<Finished> {
+        let rows = metrics::read(&plan.run_folder(planned).join("metrics.jsonl"))?;
         let speeds: Vec<f64> = rows.iter().map(|row| row.tokens_per_second).collect();
         let shares: Vec<f64> = rows.iter().filter_map(|row| row.utilisation).collect();
         Ok(Finished {
             planned: planned.clone(),
-            weights_sha256: checkpoint::verify(
-                &checkpoint::folder(run.folder(), summary.best_step.unwrap_or(summary.steps)),
-                run.config(),
-            )?,
-            summary,
+            // A report may be moved with its plan.
+            summary: Summary { run: planned.folder.clone().into(), ..proven.summary },
+            weights_sha256: proven.weights_sha256,
             curve: rows.iter().filter_map(|row| Some((row.tokens, row.validation_bits_per_byte?))).collect(),
             bytes_per_second: median(&speeds),
             utilisation: (!shares.is_empty()).then(|| median(&shares)),
@@ -49,11 +49,10 @@ impl Finished {
 
 /// An arm at one size on one corpus, over its seeds.
 #[derive(Clone, Debug, Serialize)]
-pub struct Arm {
-    /// `compare`, `ablations` or `grid`.
-    pub table: String,
-    /// Its name.
-    pub name: String,
+pub struct ArmResults {
+    /// What was compared.
+    #[serde(flatten, serialize_with = "with_table_as_name")]
+    pub arm: Arm,
     /// The corpus.
     pub corpus: String,
     /// Budget its width was matched to.
@@ -61,12 +60,17 @@ pub struct Arm {
     /// Its finished runs, by seed.
     pub runs: BTreeMap<u64, Finished>,
     /// The paper's validation, where the paper has this cell; for an ablation, its difference to the reference.
-    pub paper: Option<Cell>,
+    pub paper: Option<Published>,
     /// The paper's test, where it has one.
-    pub paper_test: Option<Cell>,
+    pub paper_test: Option<Published>,
 }
 
-impl Arm {
+impl ArmResults {
+    /// What its runs share: all but the seed.
+    pub fn cell(&self) -> (Arm, &str, usize) {
+        (self.arm, &self.corpus, self.budget)
+    }
+
     /// Its finished run of the lowest seed.
     pub fn first(&self) -> Option<&Finished> {
         self.runs.values().next()
@@ -83,7 +87,7 @@ impl Arm {
     }
 
     /// Differences of a value to `other` in the seeds both have.
-    pub(crate) fn minus(&self, other: &Arm, value: impl Fn(&Finished) -> Option<f64>) -> Vec<f64> {
+    pub(crate) fn minus(&self, other: &ArmResults, value: impl Fn(&Finished) -> Option<f64>) -> Vec<f64> {
         let pairs = self.runs.iter().filter_map(|(seed, run)| Some((run, other.runs.get(seed)?)));
         pairs.filter_map(|(a, b)| Some(value(a)? - value(b)?)).collect()
     }
@@ -93,7 +97,7 @@ impl Arm {
 #[derive(Clone, Debug, Serialize)]
 pub struct Results {
     /// Every arm with at least one finished run, in the plan's order.
-    pub arms: Vec<Arm>,
+    pub arms: Vec<ArmResults>,
     /// Every claim that can be looked at.
     pub claims: Vec<Claim>,
     /// Of the ablations, where there are any; one for each corpus.
@@ -105,24 +109,20 @@ pub struct Results {
 impl Results {
     /// Gathers what is finished; every run is proven on the way.
     pub fn gather(plan: &Plan) -> Result<Results> {
-        let mut arms: Vec<Arm> = Vec::new();
+        let mut arms: Vec<ArmResults> = Vec::new();
         for planned in &plan.runs {
-            let Status::Finished(mut summary) = status(plan, planned)? else { continue };
-            // A report may be moved with its plan.
-            summary.run = planned.folder.clone().into();
-            let finished = Finished::read(plan, planned, *summary)?;
-            let same = |arm: &&mut Arm| (&*arm.table, &*arm.name, &*arm.corpus, arm.budget) == planned.cell();
-            match arms.iter_mut().find(same) {
+            let Status::Finished(proven) = status(plan, planned)? else { continue };
+            let finished = Finished::read(plan, planned, *proven)?;
+            match arms.iter_mut().find(|arm| arm.cell() == planned.cell()) {
                 Some(arm) => {
                     arm.runs.insert(planned.seed, finished);
                 }
-                None => arms.push(Arm {
-                    table: planned.table.clone(),
-                    name: planned.arm.clone(),
+                None => arms.push(ArmResults {
+                    arm: planned.arm,
                     corpus: planned.corpus.clone(),
                     budget: planned.budget,
-                    paper: paper_cell(planned, "val"),
-                    paper_test: (planned.table == "compare").then(|| paper_cell(planned, "test")).flatten(),
+                    paper: published_validation(planned),
+                    paper_test: published_test(planned),
                     runs: [(planned.seed, finished)].into(),
                 }),
             }
@@ -132,26 +132,33 @@ impl Results {
     }
 }
 
-/// The paper's value of the same cell, where the size is the paper's or stands for its 1M.
-fn paper_cell(planned: &Planned, split: &str) -> Option<Cell> {
-    let size = if planned.budget == 5_000_000 { "5m" } else { "1m" };
-    let model = planned.config.model.kind().name();
-    match planned.table.as_str() {
-        "compare" => paper::compared(&planned.corpus, size, model, split),
-        "ablations" => paper::ablated(&planned.arm),
-        "grid" => paper::gridded(model, planned.config.model.heads(), planned.config.model.layers()),
-        _ => None,
+/// The paper's size that a budget is, or stands for.
+fn paper_size(budget: usize) -> &'static str {
+    if budget == 5_000_000 { "5m" } else { "1m" }
+}
+
+/// The paper's validation of the same cell.
+fn published_validation(planned: &Planned) -> Option<Published> {
+    match planned.arm {
+        Arm::Compare { model, .. } => paper::compared(&planned.corpus, paper_size(planned.budget), model, "val"),
+        Arm::Reference => None,
+        Arm::Ablation(row) => paper::ablated(row),
+        Arm::Grid { model, heads, layers } => paper::gridded(model, heads, layers),
     }
 }
 
+/// The paper's test of the same cell; only Tables 1 and 2 have one.
+fn published_test(planned: &Planned) -> Option<Published> {
+    let Arm::Compare { model, .. } = planned.arm else { return None };
+    paper::compared(&planned.corpus, paper_size(planned.budget), model, "test")
+}
+
 /// Every Kuramoto arm with the transformer of the same protocol, corpus and size.
-pub(crate) fn pairs(arms: &[Arm]) -> impl Iterator<Item = (&str, &Arm, &Arm)> {
-    arms.iter().filter(|arm| arm.table == "compare").filter_map(move |ours| {
-        let protocol = ours.name.strip_prefix("kuramoto-")?;
-        let theirs = arms.iter().find(|arm| {
-            let same = (&arm.table, &arm.corpus, arm.budget) == (&ours.table, &ours.corpus, ours.budget);
-            same && arm.name.strip_prefix("transformer-") == Some(protocol)
-        })?;
+pub(crate) fn pairs(arms: &[ArmResults]) -> impl Iterator<Item = (Protocol, &ArmResults, &ArmResults)> {
+    arms.iter().filter_map(move |ours| {
+        let Arm::Compare { model: ModelKind::Kuramoto, protocol } = ours.arm else { return None };
+        let other = Arm::Compare { model: ModelKind::Transformer, protocol };
+        let theirs = arms.iter().find(|arm| arm.cell() == (other, &ours.corpus, ours.budget))?;
         Some((protocol, ours, theirs))
     })
 }

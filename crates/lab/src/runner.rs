@@ -6,9 +6,10 @@
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Planned};
 use crate::proof;
+pub use crate::proof::Proven;
+use kuramoto_engine::Cpu;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_engine::Cpu;
 use kuramoto_train::{Corpus, Observer, Run, Session, Setting, Summary};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub enum Status {
     /// Another process trains it now.
     Training,
     /// Finished, and every file is what it was then.
-    Finished(Box<Summary>),
+    Finished(Box<Proven>),
 }
 
 /// Where a planned run is; an error if what is in its folder is not that run.
@@ -39,7 +40,7 @@ pub fn status(plan: &Plan, planned: &Planned) -> Result<Status> {
     if run.is_training() {
         return Ok(Status::Training);
     }
-    Ok(proof::finished(&run)?.map_or(Status::Begun, |summary| Status::Finished(Box::new(summary))))
+    Ok(proof::finished(&run)?.map_or(Status::Begun, |proven| Status::Finished(Box::new(proven))))
 }
 
 /// The folder must hold the planned run and no other.
@@ -113,7 +114,7 @@ pub fn run_one(
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     match status(plan, planned)? {
-        Status::Finished(summary) => return Ok(Outcome::WasFinished(summary)),
+        Status::Finished(proven) => return Ok(Outcome::WasFinished(Box::new(proven.summary))),
         Status::Training => return Ok(Outcome::Taken),
         Status::Missing | Status::Begun => {}
     }
@@ -135,8 +136,8 @@ pub fn run_one(
     let setting = Setting { core_peak_flops, ..Setting::new(&device) };
     let Some(session) = Session::open(run, corpus, setting)? else { return Ok(Outcome::Taken) };
     // It may have been finished between the first look and the lock.
-    if let Some(summary) = proof::finished(session.run())? {
-        return Ok(Outcome::WasFinished(Box::new(summary)));
+    if let Some(proven) = proof::finished(session.run())? {
+        return Ok(Outcome::WasFinished(Box::new(proven.summary)));
     }
     let summary = session.train(observer)?;
     if summary.ended != Ended::Interrupted {
@@ -145,7 +146,7 @@ pub fn run_one(
     Ok(Outcome::Ran(Box::new(summary)))
 }
 
-/// Is told how a plan goes, from several threads.
+/// Follows how a plan goes, from several threads.
 pub trait Watcher: Sync {
     /// A worker looks at a run; what this returns watches it.
     fn begins<'a>(&'a self, run: &'a Planned) -> Box<dyn Observer + 'a>;

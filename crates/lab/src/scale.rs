@@ -1,12 +1,15 @@
 //! How large an experiment is: a smoke test, a study that a small machine carries, or the paper itself.
 
-use crate::error::{Error, Result};
-use kuramoto_train::Overlay;
+use kuramoto_train::Config;
+use kuramoto_train::config::Length;
 use serde::{Deserialize, Serialize};
 
 /// How large an experiment is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, strum::EnumString, strum::VariantNames,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Scale {
     /// Seconds a run: shows that everything works, and nothing about the models.
     Smoke,
@@ -17,21 +20,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// By its name on the command line.
-    pub fn named(name: &str) -> Result<Scale> {
-        match name {
-            "smoke" => Ok(Scale::Smoke),
-            "study" => Ok(Scale::Study),
-            "paper" => Ok(Scale::Paper),
-            _ => Err(Error::Choice {
-                what: "scale",
-                value: format!("{name:?}"),
-                allowed: "choose smoke, study or paper".into(),
-            }),
-        }
-    }
-
-    /// Seeds of every arm unless told otherwise.
+    /// Default number of seeds of every arm.
     pub fn seeds(self) -> u64 {
         match self {
             Scale::Smoke => 2,
@@ -40,7 +29,7 @@ impl Scale {
         }
     }
 
-    /// Parameters of every arm unless told otherwise.
+    /// Default parameter budgets.
     pub fn budgets(self) -> &'static [usize] {
         match self {
             Scale::Smoke => &[6_000],
@@ -49,7 +38,7 @@ impl Scale {
         }
     }
 
-    /// The corpus unless told otherwise.
+    /// Default corpus.
     pub fn corpus(self) -> &'static str {
         match self {
             Scale::Smoke => "tales",
@@ -57,23 +46,25 @@ impl Scale {
         }
     }
 
-    /// What this scale lays over the preset `1m`.
-    pub(crate) fn layer(self) -> Overlay {
-        let text = match self {
+    /// Sets what this scale changes of the preset `1m`.
+    pub(crate) fn apply(self, config: &mut Config) {
+        match self {
             Scale::Smoke => {
-                "length = { steps = 40 }\n\
-                 batch = { sequences = 8, context = 64 }\n\
-                 optimizer = { warmup = 5 }\n\
-                 validation = { every = 20, windows = 40 }"
+                config.length = Length::Steps(40);
+                config.batch.sequences = 8;
+                config.batch.context = 64;
+                config.optimizer.warmup = 5;
+                config.validation.every = 20;
+                config.validation.windows = 40;
             }
             // The paper's shape (four layers, windows of 256), a tenth of the parameters, 10 million bytes.
             Scale::Study => {
-                "length = { tokens = 10_000_000 }\n\
-                 batch = { sequences = 16 }\n\
-                 validation = { every = 250, windows = 1000 }"
+                config.length = Length::Tokens(10_000_000);
+                config.batch.sequences = 16;
+                config.validation.every = 250;
+                config.validation.windows = 1000;
             }
-            Scale::Paper => "",
-        };
-        Overlay::parse("the scale", text).expect("scales are well formed")
+            Scale::Paper => {}
+        }
     }
 }

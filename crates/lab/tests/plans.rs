@@ -1,12 +1,12 @@
 //! Plans are complete and deterministic, run what is missing, and refuse what they did not make.
 
-use kuramoto_lab::plan::{Experiment, Plan, Request};
 use kuramoto_lab::runner::{Corpora, Outcome, Status, run_one, status};
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::submit::{self, Kubernetes, Slurm, Task};
+use kuramoto_lab::{Experiment, Plan, Request};
 use kuramoto_model::ModelConfig;
-use kuramoto_train::config::Length;
-use kuramoto_train::{Config, Observer, Overlay, Row, Run, State};
+use kuramoto_train::presets::Protocol;
+use kuramoto_train::{Observer, Overlay, Row, Run, State};
 use std::fs;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn request(experiment: Experiment) -> Request {
         seeds: None,
         budgets: vec![],
         protocol: None,
-        layers: vec![
+        overlays: vec![
             Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 6 }\nvalidation.every = 3").unwrap(),
         ],
     }
@@ -66,9 +66,10 @@ fn every_table_has_its_arms() {
 fn only_the_arms_asked_for_and_what_they_are_compared_with() {
     let folder = tempfile::tempdir().unwrap();
     let of = |experiment, arms: &[&str]| -> kuramoto_lab::Result<Vec<String>> {
-        let request = Request { arms: arms.iter().map(|name| name.to_string()).collect(), ..request(experiment) };
+        let named = arms.iter().map(|name| name.parse().unwrap()).collect();
+        let request = Request { arms: named, ..request(experiment) };
         let plan = Plan::create(&request, &folder.path().join(arms.concat()), Path::new("unused"))?;
-        Ok(plan.runs.iter().filter(|run| run.seed == 0).map(|run| run.arm.clone()).collect())
+        Ok(plan.runs.iter().filter(|run| run.seed == 0).map(|run| run.arm.to_string()).collect())
     };
     let two = of(Experiment::Ablations, &["linear-gates", "no-value-gate"]).unwrap();
     assert_eq!(two, ["reference", "no-value-gate", "linear-gates"], "in the paper's order");
@@ -84,7 +85,7 @@ fn widths_are_matched_again_and_seeds_are_paired() {
     // Large enough for a width to come close to it.
     let request = Request { budgets: vec![120_000], ..request(Experiment::Ablations) };
     let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
-    let find = |arm: &str| plan.runs.iter().find(|run| run.arm == arm).unwrap();
+    let find = |arm: &str| plan.runs.iter().find(|run| run.arm.to_string() == arm).unwrap();
     let (reference, none) = (find("reference"), find("no-feed-forward"));
     assert!(none.config.model.width() > reference.config.model.width());
     for run in &plan.runs {
@@ -178,8 +179,8 @@ fn another_text_than_was_planned_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (text, cache) = (folder.path().join("own.txt"), folder.path().join("cache"));
     fs::write(&text, "it was a dark and stormy night; ".repeat(1000)).unwrap();
-    let request =
-        Request { corpora: vec![text.to_string_lossy().into()], layers: vec![], ..request(Experiment::Compare) };
+    let corpora = vec![text.to_string_lossy().into()];
+    let request = Request { corpora, overlays: vec![], ..request(Experiment::Compare) };
     let plan = Plan::create(&request, &folder.path().join("plan"), &cache).unwrap();
     // The same bytes in another order, so that even the vocabulary is the same.
     fs::write(&text, "a stormy and dark night it was; ".repeat(1000)).unwrap();
@@ -190,90 +191,103 @@ fn another_text_than_was_planned_is_refused() {
 }
 
 #[test]
-fn a_plan_edited_into_nonsense_is_refused() {
+fn a_plan_that_was_edited_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let good = folder.path().join("good");
-    plan(Experiment::Compare, &good);
-    let text = fs::read_to_string(good.join("plan.json")).unwrap();
-    let folder_of = |index: usize| Plan::open(&good).unwrap().runs[index].folder.clone();
+    let made = plan(Experiment::Compare, folder.path());
+    let path = folder.path().join("plan.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let folder_of = |index: usize| format!("{:?}", made.runs[index].folder);
     let edits = [
-        ("\"format\": 1".to_string(), "\"format\": 9".to_string(), "format"),
-        ("\"index\": 3".into(), "\"index\": 2".into(), "numbered from 0"),
-        (format!("{:?}", folder_of(1)), format!("{:?}", folder_of(0)), "used twice"),
-        (format!("{:?}", folder_of(1)), "\"../elsewhere\"".into(), "runs/NAME"),
-        (format!("{:?}", folder_of(1)), format!("{:?}", folder_of(0) + "/inside"), "runs/NAME"),
-        (format!("{:?}", folder_of(1)), "\"plan.json\"".into(), "runs/NAME"),
-        (format!("{:?}", folder_of(1)), "\"runs/..\"".into(), "runs/NAME"),
-        ("\"heads\": 1".into(), "\"heads\": 5".into(), "heads = 5"),
-        ("\"width\": 12".into(), "\"width\": 16".into(), "parameters"),
-        ("\"runs\"".into(), "\"rums\"".into(), "rums"),
-        ("\"table\": \"compare\"".into(), "\"table\": \"bogus\"".into(), "does not belong"),
-        ("\"arm\": \"kuramoto-tuned\"".into(), "\"arm\": \"transformer-tuned\"".into(), "does not belong"),
-        ("\"arm\": \"kuramoto-tuned\"".into(), "\"arm\": \"kuramoto-paper\"".into(), "does not belong"),
-        ("\"experiment\": \"compare\"".into(), "\"experiment\": \"grid\"".into(), "does not belong"),
-        ("\"corpus\": \"tales\"".into(), "\"corpus\": \"enwik8\"".into(), "said to be of enwik8"),
-        ("\"flops\": ".into(), "\"flops\": -".into(), "not a cost"),
-        ("\"budget\": 6000".into(), "\"budget\": 0".into(), "budget"),
-        ("\"warmup\": 5".into(), "\"warmup\": 6".into(), "differ in their seed only"),
-        ("\"seed\": 1,\n      \"flops\"".into(), "\"seed\": 0,\n      \"flops\"".into(), "seed is used twice"),
+        ("\"index\": 3".to_string(), "\"index\": 2".to_string()),
+        (folder_of(1), folder_of(0)),
+        (folder_of(1), "\"../elsewhere\"".into()),
+        ("\"heads\": 1".into(), "\"heads\": 5".into()),
+        ("\"width\": 12".into(), "\"width\": 16".into()),
+        ("\"runs\"".into(), "\"rums\"".into()),
+        ("\"arm\": \"kuramoto-tuned\"".into(), "\"arm\": \"transformer-tuned\"".into()),
+        ("\"arm\": \"kuramoto-tuned\"".into(), "\"arm\": \"kuramoto\"".into()),
+        ("\"experiment\": \"compare\"".into(), "\"experiment\": \"grid\"".into()),
+        ("\"scale\": \"smoke\"".into(), "\"scale\": \"study\"".into()),
+        ("\"corpus\": \"tales\"".into(), "\"corpus\": \"enwik8\"".into()),
+        ("\"flops\": ".into(), "\"flops\": -".into()),
+        ("\"budget\": 6000".into(), "\"budget\": 0".into()),
+        ("\"learning-rate\": 0.016".into(), "\"learning-rate\": 0.017".into()),
+        ("\"seed\": 1,\n      \"flops\"".into(), "\"seed\": 0,\n      \"flops\"".into()),
+        ("\"digest\": \"".into(), "\"digest\": \"0".into()),
+        ("\"format\": 2,".into(), "\"format\": 2, \"note\": \"mine\",".into()),
+        (text.clone(), "[]".into()),
+        (text.clone(), text[..text.len() / 2].into()),
     ];
-    for (i, (from, to, part)) in edits.into_iter().enumerate() {
-        let bad = folder.path().join(i.to_string());
-        fs::create_dir(&bad).unwrap();
+    for (from, to) in edits {
         assert!(text.contains(&from), "{from}");
-        fs::write(bad.join("plan.json"), text.replacen(&from, &to, 1)).unwrap();
-        let error = Plan::open(&bad).unwrap_err().to_string();
-        assert!(error.contains(part), "{to}: {error}");
+        fs::write(&path, text.replacen(&from, &to, 1)).unwrap();
+        let error = Plan::open(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with(&*path.to_string_lossy()), "{to}: {error}");
+        assert!(error.ends_with("undo the change, or make the plan anew"), "{to}: {error}");
     }
+    // What says the same in other bytes is the same plan.
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    fs::write(&path, serde_json::to_vec(&value).unwrap()).unwrap();
+    assert_eq!(Plan::open(folder.path()).unwrap(), made);
+}
+
+#[test]
+fn a_plan_of_another_format_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |text: &str| {
+        fs::write(folder.path().join("plan.json"), text).unwrap();
+        Plan::open(folder.path()).unwrap_err().to_string()
+    };
+    let old = refused(r#"{"format": 1, "experiment": "compare", "scale": "smoke", "runs": []}"#);
+    for part in ["made by version 0.1", "the same command", "`runs`"] {
+        assert!(old.contains(part), "{old}");
+    }
+    let new = refused(r#"{"format": 9}"#);
+    assert!(new.contains("its format is 9, and this program reads format 2"), "{new}");
 }
 
 /// What would make a difference between arms be of something else than their names say.
 #[test]
 fn arms_differ_in_what_they_are_named_after() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = |experiment, edit: &dyn Fn(&mut Plan)| {
+    let refused = |request: Request| {
         let path = folder.path().join("plan");
-        let mut plan = plan(experiment, &path);
-        edit(&mut plan);
-        fs::write(path.join("plan.json"), serde_json::to_vec(&plan).unwrap()).unwrap();
-        let error = Plan::open(&path).unwrap_err().to_string();
-        fs::remove_dir_all(&path).unwrap();
+        let error = Plan::create(&request, &path, Path::new("unused")).unwrap_err().to_string();
+        assert!(!path.exists() && error.contains("no plan was written"), "{error}");
         error
     };
-    let of_arm = |plan: &mut Plan, arm: &str, edit: &dyn Fn(&mut Config)| {
-        plan.runs.iter_mut().filter(|run| run.arm == arm).for_each(|run| edit(&mut run.config));
-    };
-    let edits: [&dyn Fn(&mut Config); 3] =
-        [&|config| config.batch.accumulate = 2, &|config| config.length = Length::Steps(7), &|config| {
-            config.validation.windows = 9;
-        }];
-    for edit in edits {
-        let error = refused(Experiment::Compare, &|plan| of_arm(plan, "transformer-paper", edit));
-        assert!(error.contains("is not that of kuramoto-tuned"), "{error}");
-    }
-    // An ablation that is not one, and one that is more.
-    let error = refused(Experiment::Ablations, &|plan| {
-        let reference = plan.runs[0].clone();
-        for run in plan.runs.iter_mut().filter(|run| run.arm == "sigmoid-gates") {
-            (run.config, run.parameters) =
-                (Config { seed: run.seed, ..reference.config.clone() }, reference.parameters);
-        }
-    });
-    assert!(error.contains("changed by this ablation alone"), "{error}");
-    let error = refused(Experiment::Ablations, &|plan| {
-        of_arm(plan, "sigmoid-gates", &|config| config.optimizer.learning_rate = 0.1);
-    });
-    assert!(error.contains("changed by this ablation alone"), "{error}");
-    // The same through --set.
     let set = |experiment, pair: &str| {
-        let layers = [request(experiment).layers, vec![Overlay::pair("--set", pair).unwrap()]].concat();
-        let path = folder.path().join("set");
-        let error = Plan::create(&Request { layers, ..request(experiment) }, &path, Path::new("unused")).unwrap_err();
-        assert!(!path.exists() && error.to_string().contains("no plan was written"), "{error}");
+        let overlays = [request(experiment).overlays, vec![Overlay::pair("--set", pair).unwrap()]].concat();
+        refused(Request { overlays, ..request(experiment) })
     };
-    set(Experiment::Grid, "model.heads=3");
-    set(Experiment::Ablations, "model.value-gate=false");
-    set(Experiment::Compare, "seed=5");
+    let sets = [
+        (Experiment::Grid, "model.heads=3", "does not belong"),
+        (Experiment::Grid, "model.layers=3", "does not belong"),
+        (Experiment::Compare, "protocol=paper", "does not belong"),
+        (Experiment::Ablations, "model.value-gate=false", "changed by this ablation alone"),
+        (Experiment::Compare, "seed=5", "has seed 5"),
+        (Experiment::Compare, "budget=7000", "has budget 7000"),
+    ];
+    for (experiment, pair, part) in sets {
+        let error = set(experiment, pair);
+        assert!(error.contains(part), "{pair}: {error}");
+    }
+    // The same cell twice.
+    let error = refused(Request { budgets: vec![6000, 6000], ..request(Experiment::Compare) });
+    assert!(error.contains("used twice"), "{error}");
+}
+
+/// A preset or protocol that is set decides where the configuration starts, not only what it is called.
+#[test]
+fn a_protocol_that_is_set_is_the_recipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = |name: &str, request: Request| {
+        Plan::create(&request, &folder.path().join(name), Path::new("unused")).unwrap().runs
+    };
+    let mut set = request(Experiment::Ablations);
+    set.overlays.push(Overlay::pair("--set", "protocol=paper").unwrap());
+    let asked = Request { protocol: Some(Protocol::Paper), ..request(Experiment::Ablations) };
+    assert_eq!(make("set", set), make("asked", asked));
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! From a plan to its report, on runs of a few steps.
 
 use kuramoto_lab::claims::Verdict;
-use kuramoto_lab::plan::{Experiment, Plan, Request};
 use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Corpora, run_one};
 use kuramoto_lab::scale::Scale;
-use kuramoto_lab::{report, statistics};
+use kuramoto_lab::{Experiment, Plan, Request, report, statistics};
 use kuramoto_train::Overlay;
 use std::fs;
 use std::path::Path;
@@ -22,7 +21,7 @@ fn the_ablation_suite_from_plan_to_report() {
         seeds: Some(3),
         budgets: vec![],
         protocol: None,
-        layers: vec![
+        overlays: vec![
             Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 4").unwrap(),
         ],
     };
@@ -92,7 +91,7 @@ fn a_comparison_reads_the_test_split_too() {
         seeds: Some(2),
         budgets: vec![],
         protocol: None,
-        layers: vec![Overlay::parse("test", short).unwrap()],
+        overlays: vec![Overlay::parse("test", short).unwrap()],
     };
     let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
     let corpora = Corpora::new(Path::new("unused"));

@@ -54,6 +54,15 @@ const fn row(name: &'static str, title: &'static str, axis: Axis, apply: fn(&mut
     Ablation { name, title, axis, apply }
 }
 
+/// A name belongs to one row.
+impl PartialEq for Ablation {
+    fn eq(&self, other: &Ablation) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Ablation {}
+
 impl Ablation {
     /// The row of that name.
     pub fn named(name: &str) -> Result<Ablation> {

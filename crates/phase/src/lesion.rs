@@ -126,13 +126,18 @@ impl Trial<'_> {
             change.apply(weights);
         }
         let (weights, network) = (changed.as_ref().unwrap_or(self.weights), self.weights.network());
-        over_windows(self.windows, self.threads, || weights.workspace(), |work, _, (tokens, targets)| {
-            match interventions {
-                [] => weights.forward(tokens, work, &mut NoHooks)?,
-                _ => weights.forward(tokens, work, &mut Intervening::new(network, interventions, NoHooks))?,
-            }
-            Ok(weights.losses(targets, work)?.iter().sum::<f64>() / LN_2)
-        })
+        over_windows(
+            self.windows,
+            self.threads,
+            || weights.workspace(),
+            |work, _, (tokens, targets)| {
+                match interventions {
+                    [] => weights.forward(tokens, work, &mut NoHooks)?,
+                    _ => weights.forward(tokens, work, &mut Intervening::new(network, interventions, NoHooks))?,
+                }
+                Ok(weights.losses(targets, work)?.iter().sum::<f64>() / LN_2)
+            },
+        )
     }
 
     /// What bits of windows come to beside those of the intact model.

@@ -59,13 +59,7 @@ impl Subject {
                 (name, windows.into_iter().map(read).collect())
             }
         };
-        Ok(Subject {
-            weights,
-            step: state.step,
-            seed: run.config().seed,
-            text,
-            pairs,
-        })
+        Ok(Subject { weights, step: state.step, seed: run.config().seed, text, pairs })
     }
 
     /// Tokens and targets of every window.

@@ -1,6 +1,5 @@
 //! Measures over many windows of text, and over their surrogates.
 
-use crate::{KuramotoWeights, KuramotoWorkspace};
 use crate::circular::Resultant;
 use crate::error::Result;
 use crate::measure::{MEASURES, Measure, MeasuredWindow};
@@ -8,6 +7,7 @@ use crate::order::over_tokens;
 use crate::surrogate::{self, Surrogate};
 use crate::trace::Trace;
 use crate::windows::{Text, over_windows};
+use crate::{KuramotoWeights, KuramotoWorkspace};
 use kuramoto_model::{Kuramoto, Weights};
 use kuramoto_report::statistics::{Interval, mean, mean_interval, standard_deviation};
 use serde::Serialize;
@@ -160,11 +160,7 @@ pub fn survey(request: &Request<'_>) -> Result<Surveys> {
 }
 
 /// Resultants over all tokens of every oscillator entering each layer, and after the last (L + 1 x k).
-pub fn oscillators(
-    weights: &KuramotoWeights,
-    windows: &[Text<'_>],
-    threads: usize,
-) -> Result<Vec<Vec<Resultant>>> {
+pub fn oscillators(weights: &KuramotoWeights, windows: &[Text<'_>], threads: usize) -> Result<Vec<Vec<Resultant>>> {
     let network = weights.network();
     let begin = || (weights.workspace(), Trace::new(network));
     let seen = over_windows(windows, threads, begin, |(work, trace), _, (tokens, _)| {

@@ -5,6 +5,8 @@ use crate::error::{Error, Result};
 use crate::presets;
 use kuramoto_model::ModelKind;
 use serde::Deserialize;
+use std::str::FromStr;
+use strum::VariantNames;
 use toml::{Table, Value};
 
 /// Keys to lay over a configuration, and where they come from.
@@ -90,19 +92,17 @@ impl Config {
     pub fn from_overlays(overlays: &[Overlay]) -> Result<Config> {
         let last = |key: &str| overlays.iter().rev().find_map(|layer| Some((layer, layer.get(key)?)));
         let preset = match last("preset") {
-            Some((_, name)) => presets::Preset::named(name)?,
+            Some((_, name)) => choice("preset", name)?,
             None => presets::Preset::Quick,
         };
         let protocol = match last("protocol") {
-            Some((_, name)) => presets::Protocol::named(name)?,
+            Some((_, name)) => choice("protocol", name)?,
             None => presets::Protocol::Tuned,
         };
         let kind = overlays.iter().rev().find_map(|layer| layer.table.get("model")?.get("kind")?.as_str());
         let kind = match kind {
             None => ModelKind::Kuramoto,
-            Some(name) => name
-                .parse()
-                .map_err(|_| Error::setting("model.kind", format!("{name:?}"), "choose kuramoto or transformer"))?,
+            Some(name) => choice("model.kind", name)?,
         };
         presets::config(preset, protocol, kind).overlaid(overlays)
     }
@@ -118,6 +118,14 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// The variant of that name, or which names there are.
+fn choice<T: FromStr + VariantNames>(key: &str, name: &str) -> Result<T> {
+    name.parse().map_err(|_| {
+        let (last, others) = T::VARIANTS.split_last().expect("an enumeration to choose from has variants");
+        Error::setting(key, format!("{name:?}"), format!("choose {} or {last}", others.join(", ")))
+    })
 }
 
 /// Lays `over` on `base`, refusing keys that `base` does not have.

@@ -5,27 +5,56 @@
 //! where parameters start, so both protocols start them alike.
 
 use crate::config::*;
-use crate::error::{Error, Result};
 use kuramoto_model::{KuramotoConfig, ModelConfig, ModelKind, TransformerConfig};
 use serde::{Deserialize, Serialize};
 
 /// A size and a corpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
 pub enum Preset {
     /// Two minutes on two cores, on the generated tales.
     #[serde(rename = "quick")]
+    #[strum(serialize = "quick")]
     Quick,
     /// One million parameters on enwik8.
     #[serde(rename = "1m")]
+    #[strum(serialize = "1m")]
     OneMillion,
     /// Five million parameters on enwik8.
     #[serde(rename = "5m")]
+    #[strum(serialize = "5m")]
     FiveMillion,
 }
 
 /// A recipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Protocol {
     /// Each model's own best.
     Tuned,
@@ -33,34 +62,10 @@ pub enum Protocol {
     Paper,
 }
 
-impl Preset {
-    /// By its name on the command line.
-    pub fn named(name: &str) -> Result<Preset> {
-        match name {
-            "quick" => Ok(Preset::Quick),
-            "1m" => Ok(Preset::OneMillion),
-            "5m" => Ok(Preset::FiveMillion),
-            _ => Err(Error::setting("preset", format!("{name:?}"), "choose quick, 1m or 5m")),
-        }
-    }
-}
-
 impl Protocol {
-    /// Its name on the command line.
+    /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Tuned => "tuned",
-            Protocol::Paper => "paper",
-        }
-    }
-
-    /// By its name on the command line.
-    pub fn named(name: &str) -> Result<Protocol> {
-        match name {
-            "tuned" => Ok(Protocol::Tuned),
-            "paper" => Ok(Protocol::Paper),
-            _ => Err(Error::setting("protocol", format!("{name:?}"), "choose tuned or paper")),
-        }
+        self.into()
     }
 }
 

@@ -3,16 +3,18 @@
 mod run;
 mod submit;
 
+use crate::choice::choice;
 use crate::progress::duration;
 use crate::table::{Table, thousands};
 use anyhow::Result;
 use clap::{ArgAction, Subcommand};
 use kuramoto_kernels::peak;
 use kuramoto_lab::claims::{most_in_a_table, seeds_needed};
-use kuramoto_lab::plan::{Experiment, Plan, Planned, Request, width};
+use kuramoto_lab::plan::width;
 use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Status, status};
 use kuramoto_lab::scale::Scale;
+use kuramoto_lab::{Arm, Experiment, Plan, Planned, Request};
 use kuramoto_train::Overlay;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
@@ -42,11 +44,12 @@ enum Command {
 
 #[derive(clap::Args)]
 struct PlanArguments {
-    /// compare, ablations, grid or paper (all of them)
-    experiment: String,
-    /// smoke (a minute), study (hours) or paper (weeks)
-    #[arg(long, default_value = "study")]
-    scale: String,
+    /// Tables of the paper to plan; `paper` is all of them
+    #[arg(value_parser = choice::<Experiment>())]
+    experiment: Experiment,
+    /// Size of every run: a smoke test takes a minute, a study hours, the paper's protocol weeks
+    #[arg(long, default_value_t = Scale::Study, value_parser = choice::<Scale>())]
+    scale: Scale,
     /// New folder of the plan
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
@@ -55,7 +58,7 @@ struct PlanArguments {
     corpora: Vec<String>,
     /// Arms, separated by commas; ablations come with their reference [default: all]
     #[arg(long, value_name = "ARM", value_delimiter = ',')]
-    arms: Vec<String>,
+    arms: Vec<Arm>,
     /// Where a named corpus lies
     #[arg(long, value_name = "PATH", default_value = "")]
     data_path: String,
@@ -65,9 +68,9 @@ struct PlanArguments {
     /// Parameter budgets, separated by commas [default: 6k at smoke, 120k at study, 1M and 5M at paper]
     #[arg(long = "budget", value_name = "BUDGET", value_delimiter = ',')]
     budgets: Vec<String>,
-    /// Recipe: tuned or paper [default: both to compare; otherwise tuned, at the paper's scale the paper's]
-    #[arg(long)]
-    protocol: Option<String>,
+    /// Recipe [default: both to compare; otherwise tuned, at the paper's scale the paper's]
+    #[arg(long, value_parser = choice::<Protocol>())]
+    protocol: Option<Protocol>,
     /// Any key of config.toml, for every run; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", action = ArgAction::Append)]
     set: Vec<String>,
@@ -103,18 +106,18 @@ fn expected_utilisation(parameters: usize) -> f64 {
 }
 
 fn make(arguments: &PlanArguments) -> Result<()> {
-    let layers = arguments.set.iter().map(|pair| Overlay::pair("--set", pair));
+    let overlays = arguments.set.iter().map(|pair| Overlay::pair("--set", pair));
     let budgets = arguments.budgets.iter().map(|budget| kuramoto_model::matching::parse_budget(budget));
     let request = Request {
-        experiment: Experiment::named(&arguments.experiment)?,
-        scale: Scale::named(&arguments.scale)?,
+        experiment: arguments.experiment,
+        scale: arguments.scale,
         corpora: arguments.corpora.clone(),
         arms: arguments.arms.clone(),
         data_path: arguments.data_path.clone(),
         seeds: arguments.seeds,
         budgets: budgets.collect::<Result<_, _>>()?,
-        protocol: arguments.protocol.as_deref().map(Protocol::named).transpose()?,
-        layers: layers.collect::<Result<_, _>>()?,
+        protocol: arguments.protocol,
+        overlays: overlays.collect::<Result<_, _>>()?,
     };
     let plan = Plan::create(&request, &arguments.out, &arguments.cache.clone().unwrap_or_else(default_cache))?;
     let cores = crate::threads(None)?;
@@ -124,8 +127,8 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     let mut table = Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "a run on one core"]);
     for run in plan.runs.iter().filter(|run| run.seed == 0) {
         table.row([
-            run.arm.clone(),
-            run.table.clone(),
+            run.arm.to_string(),
+            run.arm.table().to_string(),
             run.corpus.clone(),
             width(&run.config.model),
             thousands(run.parameters),
@@ -171,13 +174,13 @@ fn show(arguments: &FolderArguments) -> Result<()> {
             Ok(Status::Missing) => (None, "missing".into()),
             Ok(Status::Begun) => (None, "begun".into()),
             Ok(Status::Training) => (None, "training".into()),
-            Ok(Status::Finished(summary)) => (summary.validation_bits_per_byte, "finished".into()),
+            Ok(Status::Finished(proven)) => (proven.summary.validation_bits_per_byte, "finished".into()),
             Err(error) => (None, error.to_string()),
         };
         let bits = bits.map_or_else(|| "-".into(), |bits| format!("{bits:.4}"));
         table.row([
             run.index.to_string(),
-            run.arm.clone(),
+            run.arm.to_string(),
             run.seed.to_string(),
             thousands(run.parameters),
             bits,

@@ -1,20 +1,23 @@
 //! Throughput and memory.
 
 use super::content::anchor;
+use crate::arm;
 use crate::error::Result;
 use crate::paper;
 use crate::plan::size;
-use crate::results::{Arm, Finished, Results, pairs};
+use crate::results::{ArmResults, Finished, Results, pairs};
 use crate::statistics::median;
+use kuramoto_model::ModelKind;
 use kuramoto_report::document::{Cell, Table};
+use kuramoto_train::presets::Protocol;
 
-fn speed(arm: &Arm) -> f64 {
+fn speed(arm: &ArmResults) -> f64 {
     median(&arm.runs.values().map(|run| run.bytes_per_second).collect::<Vec<_>>())
 }
 
 /// What every arm but the grid's took.
 pub fn table(results: &Results) -> Result<Option<Table>> {
-    let arms = results.arms.iter().filter(|arm| arm.table != "grid");
+    let arms = results.arms.iter().filter(|arm| arm.arm.table() != arm::Table::Grid);
     let mut rows = Vec::new();
     for (arm, first) in arms.filter_map(|arm| Some((arm, arm.first()?))) {
         rows.push(row(arm, first)?);
@@ -31,19 +34,21 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
     }))
 }
 
-fn row(arm: &Arm, first: &Finished) -> Result<Vec<Cell>> {
+fn row(arm: &ArmResults, first: &Finished) -> Result<Vec<Cell>> {
     let config = &first.planned.config;
     let shares: Vec<f64> = arm.runs.values().filter_map(|run| run.utilisation).collect();
     let memory = crate::plan::planned_memory(config, 1)? as f64 / 1e6;
-    let paper =
-        (arm.table == "compare").then(|| paper::computed(&arm.corpus, &size(arm.budget), config.model.kind().name()));
-    let (paper_speed, paper_memory) = paper.flatten().unzip();
+    let paper = match arm.arm {
+        arm::Arm::Compare { model, .. } => paper::computed(&arm.corpus, &size(arm.budget), model),
+        _ => None,
+    };
+    let (paper_speed, paper_memory) = paper.unzip();
     let number = |x: Option<f64>, digits: usize| {
         Cell::number(x.filter(|x| x.is_finite()).map_or_else(|| "-".into(), |x| format!("{x:.digits$}")))
     };
     let link = format!("#{}", anchor(arm));
     Ok(vec![
-        Cell::text(&arm.name).link(&link),
+        Cell::text(arm.arm).link(&link),
         Cell::text(&arm.corpus),
         Cell::text(size(arm.budget)),
         number(Some(config.model.flops(config.batch.context).training / 1e6), 2),
@@ -57,10 +62,10 @@ fn row(arm: &Arm, first: &Finished) -> Result<Vec<Cell>> {
 
 /// How much faster the transformer was, for every pair that was compared.
 pub fn ratios(results: &Results) -> Vec<String> {
-    let sentence = |(protocol, ours, theirs): (&str, &Arm, &Arm)| {
+    let sentence = |(protocol, ours, theirs): (Protocol, &ArmResults, &ArmResults)| {
         let budget = size(ours.budget);
         let paper = |model| Some(paper::computed(&ours.corpus, &budget, model)?.0);
-        let beside = match (paper("transformer"), paper("kuramoto")) {
+        let beside = match (paper(ModelKind::Transformer), paper(ModelKind::Kuramoto)) {
             (Some(a), Some(b)) => format!("; in the paper {:.2} times", a / b),
             _ => String::new(),
         };

@@ -1,25 +1,31 @@
 //! What a report says.
 
 use super::compute;
+use crate::arm::{self, Arm, GRID};
 use crate::claims::{Claim, LEVEL, RankAgreement, Verdict, groups, seeds_needed};
 use crate::error::Result;
 use crate::paper;
 use crate::plan::{Plan, Planned, size, width};
-use crate::results::{Arm, Results};
+use crate::results::{ArmResults, Results};
 use crate::statistics::{mean, median, standard_deviation};
+use kuramoto_model::ModelKind;
 use kuramoto_report::document::{Block, Cell, Document, Table};
 use kuramoto_report::figure::Figure;
 use kuramoto_train::config::Length;
+use kuramoto_train::presets::Protocol;
+use strum::VariantArray;
 
-/// The tables, as the paper numbers them.
-const TITLES: [(&str, &str); 3] = [
-    ("compare", "Matched comparison (Tables 1 and 2 of the paper)"),
-    ("ablations", "Ablations (Table 3)"),
-    ("grid", "Heads by layers (Table 4)"),
-];
+/// A table's heading, with its number in the paper.
+fn title(table: arm::Table) -> &'static str {
+    match table {
+        arm::Table::Compare => "Matched comparison (Tables 1 and 2 of the paper)",
+        arm::Table::Ablations => "Ablations (Table 3)",
+        arm::Table::Grid => "Heads by layers (Table 4)",
+    }
+}
 
-/// A report of what is finished; figures are put beside the table whose name theirs begins with.
-pub fn document(plan: &Plan, results: &Results, figures: Vec<Figure>) -> Result<Document> {
+/// A report of what is finished; figures are put beside their tables.
+pub fn document(plan: &Plan, results: &Results, figures: Vec<(arm::Table, Figure)>) -> Result<Document> {
     let name = plan.name();
     let (done, planned) = results.progress;
     let mut blocks = vec![Block::Text(format!(
@@ -33,28 +39,28 @@ pub fn document(plan: &Plan, results: &Results, figures: Vec<Figure>) -> Result<
         blocks.push(Block::List(in_short(results)));
     }
     let mut figures = figures.into_iter().peekable();
-    for (table, title) in TITLES {
-        let arms: Vec<&Arm> = results.arms.iter().filter(|arm| arm.table == table).collect();
+    for table in arm::Table::all() {
+        let arms: Vec<&ArmResults> = results.arms.iter().filter(|arm| arm.arm.table() == table).collect();
         if arms.is_empty() {
             continue;
         }
-        blocks.push(Block::Heading(title.into()));
+        blocks.push(Block::Heading(title(table).into()));
         match table {
-            "grid" => {
-                for group in groups(&results.arms, "grid") {
-                    blocks.extend(["kuramoto", "transformer"].map(|model| Block::Table(grid(&group, model))));
+            arm::Table::Grid => {
+                for group in groups(&results.arms, table) {
+                    blocks.extend(ModelKind::VARIANTS.iter().map(|&model| Block::Table(grid(&group, model))));
                 }
             }
-            _ => blocks.push(Block::Table(cells(&arms))),
+            arm::Table::Compare | arm::Table::Ablations => blocks.push(Block::Table(cells(&arms))),
         }
-        let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.table == table).collect();
+        let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.arm.table() == table).collect();
         if !claims.is_empty() {
             blocks.push(Block::Table(claimed(&claims, &arms)));
         }
-        if table == "ablations" {
+        if table == arm::Table::Ablations {
             blocks.extend(results.ranks.iter().map(|ranks| Block::Table(ranked(ranks, &arms))));
         }
-        while let Some(figure) = figures.next_if(|figure| figure.name.starts_with(table)) {
+        while let Some((_, figure)) = figures.next_if(|(of, _)| *of == table) {
             blocks.push(Block::Figure(Box::new(figure)));
         }
     }
@@ -96,12 +102,12 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
     let (sizes, lengths) = (distinct(&|run| size(run.budget)), distinct(&length));
     let (corpora, batches, validations) =
         (distinct(&|run| run.corpus.clone()), distinct(&batch), distinct(&validation));
-    let protocols = distinct(&|run| run.config.protocol.name().to_string());
+    let uses = |protocol: Protocol| plan.runs.iter().any(|run| run.config.protocol == protocol);
     let as_in_paper = sizes.iter().all(|size| matches!(size.as_str(), "1m" | "5m"))
         && lengths == ["50 epochs"]
         && batches == ["64 x 256"]
         && validations == ["the whole validation split"]
-        && protocols == ["paper"]
+        && !uses(Protocol::Tuned)
         && corpora.iter().all(|corpus| matches!(corpus.as_str(), "enwik8" | "codeparrot"));
     if as_in_paper {
         return vec!["Nothing that the paper fixes; what it leaves open (initialization) is as documented.".into()];
@@ -120,7 +126,7 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
          may well depend on size and length (in the paper the medians change places between 1M and 5M)."
             .into(),
     ];
-    if protocols.iter().any(|name| name == "tuned") {
+    if uses(Protocol::Tuned) {
         list.push(
             "Arms of the tuned protocol train each model with the learning rate, schedule and initialization chosen for it \
              (docs/recipe.md), not with the paper's one recipe for both. They were chosen for the unchanged Kuramoto model: an \
@@ -128,15 +134,15 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
                 .into(),
         );
     }
-    if protocols.iter().any(|name| name == "paper") {
+    if uses(Protocol::Paper) {
         list.push(
             "Arms of the paper protocol keep its recipe (learning rate 1e-3, constant; dropout 0.1; decay of every parameter) for \
              as long as these runs last."
                 .into(),
         );
     }
-    let off = |arm: &Arm| Some((arm.first()?.planned.parameters as f64 / arm.budget as f64 - 1.0, arm.name.clone()));
-    let mut off: Vec<(f64, String)> = results.arms.iter().filter_map(off).filter(|(off, _)| off.abs() > 0.03).collect();
+    let off = |arm: &ArmResults| Some((arm.first()?.planned.parameters as f64 / arm.budget as f64 - 1.0, arm.arm));
+    let mut off: Vec<(f64, Arm)> = results.arms.iter().filter_map(off).filter(|(off, _)| off.abs() > 0.03).collect();
     off.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
     if let Some((worst, name)) = off.first() {
         list.push(format!(
@@ -185,11 +191,12 @@ fn in_short(results: &Results) -> Vec<String> {
             ranks.corpus, ranks.tau, ranks.p
         ));
     }
-    for (table, title) in TITLES {
-        let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.table == table).collect();
+    for table in arm::Table::all() {
+        let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.arm.table() == table).collect();
         if !claims.is_empty() && claims.iter().all(|claim| claim.smallest_p > LEVEL) {
             list.push(format!(
-                "{title}: with so few seeds no difference could pass the test, however large; it takes {}.",
+                "{}: with so few seeds no difference could pass the test, however large; it takes {}.",
+                title(table),
                 seeds_needed(claims.len())
             ));
         }
@@ -202,42 +209,42 @@ fn number(x: f64) -> Cell {
 }
 
 /// Where the runs of an arm are listed.
-pub(super) fn anchor(arm: &Arm) -> String {
+pub(super) fn anchor(arm: &ArmResults) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("{}-{}-{}-{}", arm.table, arm.name, arm.corpus, size(arm.budget)).chars().map(plain).collect()
+    format!("{}-{}-{}-{}", arm.arm.table(), arm.arm, arm.corpus, size(arm.budget)).chars().map(plain).collect()
 }
 
-fn beside(cell: Option<paper::Cell>, digits: usize) -> Cell {
+fn beside(cell: Option<paper::Published>, digits: usize) -> Cell {
     Cell::number(cell.map_or_else(|| "-".into(), |cell| format!("{:.digits$} ± {:.digits$}", cell.mean, cell.sd)))
 }
 
-fn cells(arms: &[&Arm]) -> Table {
+fn cells(arms: &[&ArmResults]) -> Table {
     let tested = arms.iter().any(|arm| !arm.tests().is_empty());
     let mut head = vec!["arm", "corpus", "width", "parameters", "seeds", "validation: median", "mean", "sd", "paper"];
     if tested {
         head.extend(["test: median", "mean", "sd", "paper"]);
     }
-    let row = |arm: &&Arm| {
+    let row = |arm: &&ArmResults| {
         let first = arm.first()?;
         let link = format!("#{}", anchor(arm));
         let of = |values: Vec<f64>| {
             [median(&values), mean(&values), standard_deviation(&values)].map(|x| number(x).link(&link))
         };
         let mut row = vec![
-            Cell::text(&arm.name).link(&link),
+            Cell::text(arm.arm).link(&link),
             Cell::text(&arm.corpus),
             Cell::number(width(&first.planned.config.model)),
             Cell::number(first.planned.parameters.to_string()),
             Cell::number(arm.runs.len().to_string()),
         ];
         row.extend(of(arm.validations()));
-        row.push(match arm.table.as_str() {
+        row.push(match arm.arm {
             // The paper gives ablations as differences to the reference.
-            "ablations" if arm.name == "reference" => Cell::number(paper::REFERENCE),
-            "ablations" => {
+            Arm::Reference => Cell::number(paper::REFERENCE),
+            Arm::Ablation(_) => {
                 Cell::number(arm.paper.map_or_else(|| "-".into(), |cell| format!("{:+.2} ± {:.2}", cell.mean, cell.sd)))
             }
-            _ => beside(arm.paper, 3),
+            Arm::Compare { .. } | Arm::Grid { .. } => beside(arm.paper, 3),
         });
         if tested {
             row.extend(of(arm.tests()));
@@ -245,8 +252,8 @@ fn cells(arms: &[&Arm]) -> Table {
         }
         Some(row)
     };
-    let caption = match arms[0].table.as_str() {
-        "ablations" => {
+    let caption = match arms[0].arm.table() {
+        arm::Table::Ablations => {
             "Validation of the reference and of every ablation; the paper gives differences to its reference."
         }
         _ => "Validation and test of both models.",
@@ -255,13 +262,13 @@ fn cells(arms: &[&Arm]) -> Table {
 }
 
 /// Heads down, layers across, as in the paper.
-fn grid(arms: &[&Arm], model: &str) -> Table {
+fn grid(arms: &[&ArmResults], model: ModelKind) -> Table {
     let row = |heads: usize| {
         let cell = |layers: usize| {
-            let name = format!("{model}-h{heads}-l{layers}");
+            let cell = Arm::Grid { model, heads, layers };
             let paper =
                 paper::gridded(model, heads, layers).map_or_else(|| "-".into(), |cell| format!("{:.3}", cell.mean));
-            let Some(arm) = arms.iter().find(|arm| arm.name == name) else {
+            let Some(arm) = arms.iter().find(|arm| arm.arm == cell) else {
                 return Cell::number(format!("- ({paper})"));
             };
             let values = arm.validations();
@@ -269,7 +276,7 @@ fn grid(arms: &[&Arm], model: &str) -> Table {
             let sd = if sd.is_finite() { format!(" ± {sd:.3}, {:.3}", median(&values)) } else { String::new() };
             Cell::number(format!("{mean:.3}{sd} ({paper})")).link(format!("#{}", anchor(arm)))
         };
-        [Cell::text(format!("h = {heads}"))].into_iter().chain((2..=6).map(cell)).collect()
+        [Cell::text(format!("h = {heads}"))].into_iter().chain(GRID.map(cell)).collect()
     };
     Table {
         caption: format!(
@@ -277,15 +284,15 @@ fn grid(arms: &[&Arm], model: &str) -> Table {
             arms[0].corpus
         ),
         head: vec!["heads", "L = 2", "L = 3", "L = 4", "L = 5", "L = 6"],
-        rows: (2..=6).map(row).collect(),
+        rows: GRID.map(row).collect(),
         result: true,
     }
 }
 
-fn claimed(claims: &[&Claim], arms: &[&Arm]) -> Table {
+fn claimed(claims: &[&Claim], arms: &[&ArmResults]) -> Table {
     let row = |claim: &&Claim| {
         let shown = claim.verdict != Verdict::Inconclusive;
-        let of = |arm: &&&Arm| (&arm.name, &arm.corpus, arm.budget) == (&claim.arm, &claim.corpus, claim.budget);
+        let of = |arm: &&&ArmResults| arm.cell() == (claim.arm, &claim.corpus, claim.budget);
         let link = arms.iter().find(of).map(|arm| format!("#{}", anchor(arm)));
         vec![
             Cell::text(&claim.statement).link_if(link.as_ref()),
@@ -315,7 +322,7 @@ fn claimed(claims: &[&Claim], arms: &[&Arm]) -> Table {
     }
 }
 
-fn ranked(ranks: &RankAgreement, arms: &[&Arm]) -> Table {
+fn ranked(ranks: &RankAgreement, arms: &[&ArmResults]) -> Table {
     let rank = |x: f64| if x.fract() == 0.0 { format!("{x:.0}") } else { format!("{x:.1}") };
     let row = |row: &crate::claims::Rank| {
         let (interval, verdict) = match row.interval.low.is_nan() {
@@ -325,10 +332,10 @@ fn ranked(ranks: &RankAgreement, arms: &[&Arm]) -> Table {
                 if row.interval.contains(row.paper) { "compatible" } else { "another rank" },
             ),
         };
-        let of = |arm: &&&Arm| (&arm.name, &arm.corpus) == (&row.ablation, &ranks.corpus);
+        let of = |arm: &&&ArmResults| (arm.arm, &arm.corpus) == (row.ablation, &ranks.corpus);
         let link = arms.iter().find(of).map(|arm| format!("#{}", anchor(arm)));
         vec![
-            Cell::text(&row.ablation).link_if(link.as_ref()),
+            Cell::text(row.ablation).link_if(link.as_ref()),
             Cell::number(rank(row.paper)),
             Cell::number(rank(row.here)).link_if(link.as_ref()),
             Cell::number(interval),
@@ -370,7 +377,7 @@ fn runs(results: &Results) -> Table {
             let folder = &planned.folder;
             rows.push(vec![
                 Cell::number(planned.index.to_string()).anchor((i == 0).then(|| anchor(arm))),
-                Cell::text(&planned.arm).link(folder),
+                Cell::text(planned.arm).link(folder),
                 Cell::number(planned.seed.to_string()),
                 number(summary.validation_bits_per_byte.unwrap_or(f64::NAN)).link(format!("{folder}/summary.json")),
                 number(summary.test_bits_per_byte.unwrap_or(f64::NAN)).link(format!("{folder}/summary.json")),

@@ -1,6 +1,7 @@
 //! Tables for machines.
 
-use crate::paper::Cell;
+use crate::arm::Table;
+use crate::paper::Published;
 use crate::results::Results;
 use crate::statistics::{mean, median, standard_deviation};
 use kuramoto_report::Csv;
@@ -38,12 +39,12 @@ pub fn cells(results: &Results) -> String {
     ]);
     for arm in &results.arms {
         let of = |values: &[f64]| [median(values), mean(values), standard_deviation(values)].map(number);
-        let paper = |cell: Option<Cell>| {
+        let paper = |cell: Option<Published>| {
             [cell.and_then(|cell| cell.median), cell.map(|cell| cell.mean), cell.map(|cell| cell.sd)].map(optional)
         };
         let names = [
-            arm.table.clone(),
-            arm.name.clone(),
+            arm.arm.table().to_string(),
+            arm.arm.to_string(),
             arm.corpus.clone(),
             arm.budget.to_string(),
             arm.runs.len().to_string(),
@@ -51,7 +52,7 @@ pub fn cells(results: &Results) -> String {
         let numbers = [of(&arm.validations()), of(&arm.tests())].concat();
         let papers = [paper(arm.paper), paper(arm.paper_test)].concat();
         // The paper gives ablations as differences to its reference.
-        let meaning = if arm.table == "ablations" { "difference" } else { "value" };
+        let meaning = if arm.arm.table() == Table::Ablations { "difference" } else { "value" };
         table.row([names.to_vec(), numbers, papers, vec![meaning.into()]].concat());
     }
     table.finish()
@@ -79,10 +80,10 @@ pub fn claims(results: &Results) -> String {
         let numbers =
             [claim.paper, claim.mean, claim.interval.low, claim.interval.high, claim.p, claim.p_holm, claim.smallest_p];
         let mut fields = vec![
-            claim.table.clone(),
+            claim.arm.table().to_string(),
             claim.corpus.clone(),
             claim.budget.to_string(),
-            claim.arm.clone(),
+            claim.arm.to_string(),
             claim.statement.clone(),
         ];
         fields.extend(numbers.map(number));
@@ -115,8 +116,8 @@ pub fn runs(results: &Results) -> String {
         let (planned, summary) = (&run.planned, &run.summary);
         table.row([
             planned.index.to_string(),
-            planned.table.clone(),
-            planned.arm.clone(),
+            planned.arm.table().to_string(),
+            planned.arm.to_string(),
             planned.corpus.clone(),
             planned.budget.to_string(),
             planned.parameters.to_string(),

@@ -1,29 +1,36 @@
 //! Learning curves, the ablation chart, and the grid.
 
+use crate::arm::{Arm, GRID, Table};
 use crate::claims::{Claim, Verdict, groups};
-use crate::results::{Arm, Results};
+use crate::results::{ArmResults, Results};
 use crate::statistics::mean;
-use kuramoto_model::ablation::ABLATIONS;
+use kuramoto_model::ModelKind;
 use kuramoto_report::figure::{Corner, Figure, ForestRow, Grid, Key, Line, Marker, Panel, Points, colour, range};
+use kuramoto_train::presets::Protocol;
 use std::collections::BTreeMap;
+use strum::VariantArray;
 
-/// Every figure these results can fill, in the order of the tables.
-pub fn all(results: &Results) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = curves(&results.arms).into_iter().collect();
+/// Every figure these results can fill, each with the table it belongs to, in the order of the tables.
+pub fn all(results: &Results) -> Vec<(Table, Figure)> {
+    let mut figures: Vec<(Table, Figure)> = Vec::new();
+    figures.extend(curves(&results.arms).map(|figure| (Table::Compare, figure)));
     // One corpus needs no name.
-    let suffix = |group: &[&Arm], count: usize| if count > 1 { format!("-{}", group[0].corpus) } else { String::new() };
-    let ablated = groups(&results.arms, "ablations");
+    let suffix =
+        |group: &[&ArmResults], count: usize| if count > 1 { format!("-{}", group[0].corpus) } else { String::new() };
+    let ablated = groups(&results.arms, Table::Ablations);
     for group in &ablated {
         let own = |claim: &&Claim| {
-            claim.table == "ablations" && (&claim.corpus, claim.budget) == (&group[0].corpus, group[0].budget)
+            let place = (claim.arm.table(), &claim.corpus, claim.budget);
+            place == (Table::Ablations, &group[0].corpus, group[0].budget)
         };
         let claims: Vec<&Claim> = results.claims.iter().filter(own).collect();
         let suffix = suffix(group, ablated.len());
-        figures.extend((!claims.is_empty()).then(|| forest(&claims, &suffix)));
-        figures.extend(small_multiples(group, &suffix));
+        let chart = (!claims.is_empty()).then(|| forest(&claims, &suffix));
+        figures
+            .extend(chart.into_iter().chain(small_multiples(group, &suffix)).map(|figure| (Table::Ablations, figure)));
     }
-    let gridded = groups(&results.arms, "grid");
-    figures.extend(gridded.iter().map(|group| grid(group, &suffix(group, gridded.len()))));
+    let gridded = groups(&results.arms, Table::Grid);
+    figures.extend(gridded.iter().map(|group| (Table::Grid, grid(group, &suffix(group, gridded.len())))));
     figures
 }
 
@@ -31,7 +38,7 @@ const VALIDATION: &str = "validation (bits per byte)";
 const READ: &str = "bytes read (millions)";
 
 /// Mean, least and most over seeds of an arm's validations, by millions of bytes read.
-fn curve(arm: &Arm) -> Vec<(f64, f64, f64, f64)> {
+fn curve(arm: &ArmResults) -> Vec<(f64, f64, f64, f64)> {
     let mut by_bytes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for &(bytes, bits) in arm.runs.values().flat_map(|run| &run.curve) {
         by_bytes.entry(bytes).or_default().push(bits);
@@ -41,7 +48,7 @@ fn curve(arm: &Arm) -> Vec<(f64, f64, f64, f64)> {
 }
 
 /// Adds a line of means and a band from the least to the most.
-fn with_curve(panel: Panel, arm: &Arm, colour: &str, dashed: bool, legend: Option<&str>) -> Panel {
+fn with_curve(panel: Panel, arm: &ArmResults, colour: &str, dashed: bool, legend: Option<&str>) -> Panel {
     let points = curve(arm);
     let mut line = Line::new(points.iter().map(|p| (p.0, p.1)), colour);
     if dashed {
@@ -55,16 +62,20 @@ fn with_curve(panel: Panel, arm: &Arm, colour: &str, dashed: bool, legend: Optio
 
 /// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and
 /// size.
-fn curves(arms: &[Arm]) -> Option<Figure> {
-    let panel = |arms: Vec<&Arm>| {
+fn curves(arms: &[ArmResults]) -> Option<Figure> {
+    let panel = |arms: Vec<&ArmResults>| {
         let title = format!("{}, {} parameters", arms[0].corpus, crate::plan::size(arms[0].budget));
         let empty = Panel::new(title).labels(READ, VALIDATION).legend(Corner::TopRight);
         arms.iter().fold(empty, |panel, arm| {
-            let colour = if arm.name.starts_with("kuramoto") { colour::BLUE } else { colour::ORANGE };
-            with_curve(panel, arm, colour, arm.name.ends_with("paper"), Some(&arm.name))
+            let colour = match arm.arm.model() {
+                ModelKind::Kuramoto => colour::BLUE,
+                ModelKind::Transformer => colour::ORANGE,
+            };
+            let dashed = matches!(arm.arm, Arm::Compare { protocol: Protocol::Paper, .. });
+            with_curve(panel, arm, colour, dashed, Some(&arm.arm.to_string()))
         })
     };
-    let panels: Vec<Panel> = groups(arms, "compare").into_iter().map(panel).collect();
+    let panels: Vec<Panel> = groups(arms, Table::Compare).into_iter().map(panel).collect();
     let caption = "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";
     (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (620.0, 420.0)))
 }
@@ -93,11 +104,13 @@ const DWARFED: f64 = 0.15;
 /// A row a claim, from the largest change to the least.
 fn panel(claims: &[&Claim], title: &str, legend: bool) -> Panel {
     let row = |claim: &&Claim| {
-        let ablation = ABLATIONS.iter().find(|row| row.name == claim.arm);
         // One seed has no interval.
         let whisker = |end: f64| if end.is_nan() { claim.mean } else { end };
         ForestRow {
-            label: ablation.map_or_else(|| claim.arm.clone(), |row| row.title.to_string()),
+            label: match claim.arm {
+                Arm::Ablation(row) => row.title.to_string(),
+                arm => arm.to_string(),
+            },
             mean: claim.mean,
             low: whisker(claim.interval.low),
             high: whisker(claim.interval.high),
@@ -120,15 +133,15 @@ fn panel(claims: &[&Claim], title: &str, legend: bool) -> Panel {
 }
 
 /// Learning curves of every ablation beside the reference's.
-fn small_multiples(arms: &[&Arm], suffix: &str) -> Option<Figure> {
-    let reference = arms.iter().find(|arm| arm.name == "reference")?;
+fn small_multiples(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
+    let reference = arms.iter().find(|arm| arm.arm == Arm::Reference)?;
     let (low, high) = range(arms.iter().flat_map(|arm| curve(arm)).flat_map(|point| [point.2, point.3]));
-    let panel = |arm: &Arm| {
-        let empty = Panel::new(&arm.name).labels(READ, "bits per byte").y_range(low, high).compact();
+    let panel = |arm: &ArmResults| {
+        let empty = Panel::new(arm.arm.to_string()).labels(READ, "bits per byte").y_range(low, high).compact();
         let beside = with_curve(empty, reference, colour::GREY, true, None);
         with_curve(beside, arm, colour::BLUE, false, None)
     };
-    let panels: Vec<Panel> = arms.iter().filter(|arm| arm.name != "reference").map(|arm| panel(arm)).collect();
+    let panels: Vec<Panel> = arms.iter().filter(|arm| arm.arm != Arm::Reference).map(|arm| panel(arm)).collect();
     let grid = Grid { columns: 4.min(panels.len().max(1)), cell: (300.0, 220.0), shared_legend: false };
     let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, \
                    bands from the least to the most.";
@@ -136,22 +149,22 @@ fn small_multiples(arms: &[&Arm], suffix: &str) -> Option<Figure> {
 }
 
 /// Validation by depth, a line for every number of heads, a panel for every model.
-fn grid(arms: &[&Arm], suffix: &str) -> Figure {
-    let value = |model: &str, heads: usize, layers: usize| {
-        let name = format!("{model}-h{heads}-l{layers}");
-        arms.iter().find(|arm| arm.name == name).map(|arm| mean(&arm.validations()))
+fn grid(arms: &[&ArmResults], suffix: &str) -> Figure {
+    let value = |model: ModelKind, heads: usize, layers: usize| {
+        let cell = Arm::Grid { model, heads, layers };
+        arms.iter().find(|arm| arm.arm == cell).map(|arm| mean(&arm.validations()))
     };
     let (low, high) = range(arms.iter().map(|arm| mean(&arm.validations())));
-    let panel = |model: &str| {
+    let panel = |&model: &ModelKind| {
         let line = |heads: usize| {
-            let points = (2..=6).filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
-            Line::new(points, colour::of(heads - 2)).legend(format!("{heads} heads"))
+            let points = GRID.filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
+            Line::new(points, colour::of(heads - GRID.start())).legend(format!("{heads} heads"))
         };
         let empty =
-            Panel::new(model).labels("layers", VALIDATION).x_range(1.8, 6.2).x_tick_step(1.0).y_range(low, high);
-        (2..=6).map(line).fold(empty, Panel::line)
+            Panel::new(model.name()).labels("layers", VALIDATION).x_range(1.8, 6.2).x_tick_step(1.0).y_range(low, high);
+        GRID.map(line).fold(empty, Panel::line)
     };
-    let panels = ["kuramoto", "transformer"].map(panel).into();
+    let panels = ModelKind::VARIANTS.iter().map(panel).collect();
     let caption =
         "Validation by depth, a line for every number of heads: means over seeds, parameters matched in every cell.";
     let grid = Grid { columns: 2, cell: (440.0, 400.0), shared_legend: true };

@@ -93,7 +93,10 @@ impl Drift {
             tensor.map_or_else(Vec::new, |tensor| tensor.slot.of(arena).iter().map(|x| x.to_f64().abs()).collect())
         };
         let layers = network.config().layers;
-        Drift { rates: (0..layers).map(|layer| sizes(weights.parameters(), layer)).collect(), initial: sizes(&start, 0) }
+        Drift {
+            rates: (0..layers).map(|layer| sizes(weights.parameters(), layer)).collect(),
+            initial: sizes(&start, 0),
+        }
     }
 
     /// Mean rate of every layer.

@@ -27,8 +27,8 @@ use crate::error::{Error, Result};
 use crate::locking;
 use crate::order::Attended;
 use crate::trace::Trace;
-use kuramoto_model::config::Value;
 use kuramoto_model::Network;
+use kuramoto_model::config::Value;
 use std::f64::consts::LN_2;
 use std::io;
 use std::path::Path;
@@ -201,7 +201,9 @@ pub fn record(
                     let last = &trace.states[config.layers];
                     store.write(array, &[], first, &chosen(last, trace.k, &selection.oscillators))?;
                 }
-                Array::Bits => store.write(array, &[], first, &bits(weights.losses(ahead, &mut work)?, window.len()))?,
+                Array::Bits => {
+                    store.write(array, &[], first, &bits(weights.losses(ahead, &mut work)?, window.len()))?
+                }
                 _ => {
                     for place in 0..selection.layers.len() {
                         piece.write_layer(array, place, store)?;

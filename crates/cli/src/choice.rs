@@ -1,0 +1,13 @@
+//! Arguments that take one of a few names.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::str::FromStr;
+use strum::VariantNames;
+
+/// Parses the name of a variant; `--help` and the message about any other name list all of them.
+pub fn choice<T>() -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = strum::ParseError> + VariantNames + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse())
+}

@@ -1,0 +1,43 @@
+//! What `kuramoto lab plan` takes, and how it refuses the rest.
+
+use assert_cmd::cargo::cargo_bin_cmd;
+
+/// The exit code and what was printed.
+fn session(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = cargo_bin_cmd!("kuramoto").args(arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn help_lists_the_choices() {
+    let (code, text) = session(&["lab", "plan", "--help"]);
+    assert_eq!(code, Some(0), "{text}");
+    for part in [
+        "compare, ablations, grid, paper]",
+        "[default: study]",
+        "values: smoke, study, paper]",
+        "values: tuned, paper]",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn what_is_no_choice_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("plan");
+    let cases: [(&[&str], &str); 5] = [
+        (&["everything"], "[possible values: compare, ablations, grid, paper]"),
+        (&["compare", "--scale", "huge"], "[possible values: smoke, study, paper]"),
+        (&["compare", "--protocol", "best"], "[possible values: tuned, paper]"),
+        (&["compare", "--scale", "smoke", "--arms", "no-gates"], "choose MODEL-PROTOCOL such as kuramoto-tuned"),
+        (&["compare", "--scale", "smoke", "--arms", "linear-gates"], "choose from kuramoto-tuned, transformer-tuned"),
+    ];
+    for (arguments, part) in cases {
+        let (code, text) = session(&[&["lab", "plan", "--out", out.to_str().unwrap()], arguments].concat());
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains(part), "{text}");
+        assert!(!out.exists(), "nothing is left behind");
+    }
+}

@@ -1,0 +1,183 @@
+//! Arms: what an experiment compares. All runs of an arm differ in their seed only.
+
+use crate::error::Error;
+use kuramoto_model::ModelKind;
+use kuramoto_model::ablation::{ABLATIONS, Ablation};
+use kuramoto_train::presets::Protocol;
+use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use strum::VariantArray;
+
+/// Heads, and layers, of the grid's cells.
+pub const GRID: RangeInclusive<usize> = 2..=6;
+
+/// What is compared, before it has a corpus, a size and a seed. In files and on the command line it is its name,
+/// such as `kuramoto-tuned`, `reference`, `no-value-gate` or `transformer-h2-l3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Arm {
+    /// A model under a recipe, next to the other model.
+    Compare {
+        /// Which model.
+        model: ModelKind,
+        /// Its recipe.
+        protocol: Protocol,
+    },
+    /// The unchanged Kuramoto model, which ablations are compared with.
+    Reference,
+    /// The Kuramoto model with one row of the ablation table.
+    Ablation(Ablation),
+    /// A cell of heads by layers.
+    Grid {
+        /// Which model.
+        model: ModelKind,
+        /// Attention heads, one of [`GRID`].
+        heads: usize,
+        /// Layers, one of [`GRID`].
+        layers: usize,
+    },
+}
+
+/// A table of the paper; which one follows from the arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::Display, strum::VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Table {
+    /// Both models at equal parameters: Tables 1 and 2.
+    Compare,
+    /// The reference and its ablations: Table 3.
+    Ablations,
+    /// Heads by layers: Table 4.
+    Grid,
+}
+
+impl Table {
+    /// Every table, in the paper's order.
+    pub fn all() -> impl Iterator<Item = Table> {
+        Table::VARIANTS.iter().copied()
+    }
+}
+
+impl Arm {
+    /// Every arm, in the order of the paper's tables.
+    pub fn all() -> impl Iterator<Item = Arm> {
+        let models = || ModelKind::VARIANTS.iter().copied();
+        let compared = Protocol::VARIANTS
+            .iter()
+            .flat_map(move |&protocol| models().map(move |model| Arm::Compare { model, protocol }));
+        let ablated = [Arm::Reference].into_iter().chain(ABLATIONS.map(Arm::Ablation));
+        let sizes = || GRID.flat_map(|heads| GRID.map(move |layers| (heads, layers)));
+        let cells =
+            models().flat_map(move |model| sizes().map(move |(heads, layers)| Arm::Grid { model, heads, layers }));
+        compared.chain(ablated).chain(cells)
+    }
+
+    /// The table it belongs to.
+    pub fn table(self) -> Table {
+        match self {
+            Arm::Compare { .. } => Table::Compare,
+            Arm::Reference | Arm::Ablation(_) => Table::Ablations,
+            Arm::Grid { .. } => Table::Grid,
+        }
+    }
+
+    /// Which model is trained.
+    pub fn model(self) -> ModelKind {
+        match self {
+            Arm::Compare { model, .. } | Arm::Grid { model, .. } => model,
+            Arm::Reference | Arm::Ablation(_) => ModelKind::Kuramoto,
+        }
+    }
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Arm::Compare { model, protocol } => write!(f, "{model}-{protocol}"),
+            Arm::Reference => f.write_str("reference"),
+            Arm::Ablation(row) => f.write_str(row.name),
+            Arm::Grid { model, heads, layers } => write!(f, "{model}-h{heads}-l{layers}"),
+        }
+    }
+}
+
+impl FromStr for Arm {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Arm, Error> {
+        Arm::all().find(|arm| arm.to_string() == name).ok_or_else(|| Error::Choice {
+            what: "arm",
+            value: format!("{name:?}"),
+            allowed: format!(
+                "choose MODEL-PROTOCOL such as kuramoto-tuned, reference, an ablation ({}), or MODEL-hH-lL \
+                 such as transformer-h{}-l{}",
+                ABLATIONS.map(|row| row.name).join(", "),
+                GRID.start(),
+                GRID.end(),
+            ),
+        })
+    }
+}
+
+impl From<Arm> for String {
+    fn from(arm: Arm) -> String {
+        arm.to_string()
+    }
+}
+
+impl TryFrom<String> for Arm {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Arm, Error> {
+        name.parse()
+    }
+}
+
+/// For `#[serde(flatten)]`: the fields `table` and `arm`, so that readers of a report can select by table.
+pub(crate) fn with_table<S: Serializer>(arm: &Arm, serializer: S) -> Result<S::Ok, S::Error> {
+    fields(*arm, "arm", serializer)
+}
+
+/// As [`with_table`], with the arm in the field `name`.
+pub(crate) fn with_table_as_name<S: Serializer>(arm: &Arm, serializer: S) -> Result<S::Ok, S::Error> {
+    fields(*arm, "name", serializer)
+}
+
+fn fields<S: Serializer>(arm: Arm, key: &'static str, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_struct("Arm", 2)?;
+    fields.serialize_field("table", &arm.table())?;
+    fields.serialize_field(key, &arm)?;
+    fields.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_arm_is_read_back_from_its_name() {
+        let names: BTreeSet<String> = Arm::all().map(|arm| arm.to_string()).collect();
+        assert_eq!(names.len(), 4 + 14 + 50, "no two arms share a name");
+        for arm in Arm::all() {
+            assert_eq!(arm.to_string().parse::<Arm>().unwrap(), arm);
+            let json = serde_json::to_string(&arm).unwrap();
+            assert_eq!(json, format!("\"{arm}\""));
+            assert_eq!(serde_json::from_str::<Arm>(&json).unwrap(), arm);
+        }
+        for name in ["kuramoto-tuned", "reference", "no-value-gate", "kuramoto-h2-l2"] {
+            assert!(names.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_arm_has_is_refused() {
+        for name in ["", "kuramoto", "kuramoto-h7-l2", "kuramoto-h02-l2", "Reference", "transformer-tuned "] {
+            let error = name.parse::<Arm>().unwrap_err();
+            assert!(error.is_usage() && error.to_string().contains("choose MODEL-PROTOCOL"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What a plan is asked for: an experiment, a scale, and what differs from the scale's defaults.
+
+use crate::arm::{Arm, Table};
+use crate::error::{Error, Result};
+use crate::scale::Scale;
+use kuramoto_train::data::Source;
+use kuramoto_train::presets::{self, Preset, Protocol};
+use kuramoto_train::{Config, Overlay};
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// What is compared.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, strum::EnumString, strum::VariantNames,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Experiment {
+    /// Both models at equal parameters, under the paper's recipe and under each model's own: Tables 1 and 2.
+    Compare,
+    /// The reference and its thirteen ablations: Table 3.
+    Ablations,
+    /// Heads by layers, both models: Table 4.
+    Grid,
+    /// All of them.
+    Paper,
+}
+
+impl Experiment {
+    /// True if its plans have runs of this table.
+    fn holds(self, table: Table) -> bool {
+        match self {
+            Experiment::Compare => table == Table::Compare,
+            Experiment::Ablations => table == Table::Ablations,
+            Experiment::Grid => table == Table::Grid,
+            Experiment::Paper => true,
+        }
+    }
+}
+
+/// What a plan is made from.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What is compared.
+    pub experiment: Experiment,
+    /// How large.
+    pub scale: Scale,
+    /// Corpora (a name, NAME=PATH, a file or a folder); the scale's if empty.
+    pub corpora: Vec<String>,
+    /// Arms of the experiment; all of them if empty.
+    pub arms: Vec<Arm>,
+    /// Path of a named corpus that is given without one.
+    pub data_path: String,
+    /// Seeds of every arm; the scale's if None.
+    pub seeds: Option<u64>,
+    /// Parameter budgets; the scale's if empty.
+    pub budgets: Vec<usize>,
+    /// Recipe of ablations and grid; the paper's at its own scale, else the tuned one, if None.
+    pub protocol: Option<Protocol>,
+    /// Keys laid over every run.
+    pub overlays: Vec<Overlay>,
+}
+
+impl Request {
+    /// The arms that were asked for, in the order of the paper's tables; ablations come with their reference.
+    pub(crate) fn chosen_arms(&self) -> Result<Vec<Arm>> {
+        let offered: Vec<Arm> = Arm::all().filter(|&arm| self.offers(arm)).collect();
+        if let Some(unknown) = self.arms.iter().find(|arm| !offered.contains(arm)) {
+            let names: Vec<String> = offered.iter().map(Arm::to_string).collect();
+            return Err(Error::Choice {
+                what: "arms",
+                value: format!("{:?}", unknown.to_string()),
+                allowed: format!("choose from {}", names.join(", ")),
+            });
+        }
+        if self.arms.is_empty() {
+            return Ok(offered);
+        }
+        let ablated = self.arms.iter().any(|arm| matches!(arm, Arm::Ablation(_)));
+        let chosen = |arm: &Arm| self.arms.contains(arm) || ablated && *arm == Arm::Reference;
+        Ok(offered.into_iter().filter(chosen).collect())
+    }
+
+    /// True if the experiment has this arm. Both recipes are compared unless the scale or the user names one.
+    fn offers(&self, arm: Arm) -> bool {
+        let only = self.protocol.or((self.scale == Scale::Paper).then_some(Protocol::Paper));
+        let recipe = match arm {
+            Arm::Compare { protocol, .. } => only.is_none_or(|only| only == protocol),
+            _ => true,
+        };
+        self.experiment.holds(arm.table()) && recipe
+    }
+
+    /// The recipe of an arm.
+    fn protocol_of(&self, arm: Arm) -> Protocol {
+        match (arm, self.scale) {
+            (Arm::Compare { protocol, .. }, _) => protocol,
+            (_, Scale::Paper) => self.protocol.unwrap_or(Protocol::Paper),
+            (_, Scale::Smoke | Scale::Study) => self.protocol.unwrap_or(Protocol::Tuned),
+        }
+    }
+
+    /// Ablations and the grid are of one size, the smallest.
+    pub(crate) fn budgets_of(&self, arm: Arm) -> Vec<usize> {
+        let budgets = if self.budgets.is_empty() { self.scale.budgets() } else { &self.budgets };
+        match arm.table() {
+            Table::Compare => budgets.to_vec(),
+            Table::Ablations | Table::Grid => budgets.iter().copied().min().into_iter().collect(),
+        }
+    }
+
+    /// The configuration of an arm on a corpus, before the corpus decides vocabulary and width.
+    pub(crate) fn config(&self, arm: Arm, corpus: &str, budget: usize, seed: u64) -> Result<Config> {
+        // The preset whose recipe was tuned nearest to that size.
+        let preset = if budget < 5_000_000 { Preset::OneMillion } else { Preset::FiveMillion };
+        let preset = self.overlaid_choice("preset").unwrap_or(preset);
+        let protocol = self.overlaid_choice("protocol").unwrap_or(self.protocol_of(arm));
+        let (corpus, path) = match corpus.split_once('=') {
+            Some((name, path)) if Source::is_name(name) => (name, path),
+            _ => (corpus, &*self.data_path),
+        };
+        let mut config = presets::config(preset, protocol, arm.model());
+        config.seed = seed;
+        config.budget = budget;
+        config.data.corpus = corpus.into();
+        config.data.path = path.into();
+        self.scale.apply(&mut config);
+        if let Arm::Grid { heads, layers, .. } = arm {
+            *config.model.heads_mut() = heads;
+            *config.model.layers_mut() = layers;
+        }
+        // The paper reads the test split where it compares the models, and nowhere else.
+        config.validation.test = arm.table() == Table::Compare;
+        let mut config = config.overlaid(&self.overlays)?;
+        if let Arm::Ablation(row) = arm {
+            config.model.ablate(&[row.name])?;
+        }
+        Ok(config)
+    }
+
+    /// What the overlays say of a key that decides where a configuration starts; what is no choice is refused
+    /// when the overlay is applied.
+    fn overlaid_choice<T: FromStr>(&self, key: &str) -> Option<T> {
+        self.overlays.iter().rev().find_map(|overlay| overlay.table.get(key)?.as_str()?.parse().ok())
+    }
+}
