@@ -73,7 +73,7 @@ fn nonsense_gets_one_sentence() {
     error: budget = "lots" is not allowed: write a number of parameters from 1 to 1e12, such as 1M, 250k or 1003386
 
     exit 2
-    error: heads = 0 is not allowed: it must be from 1 to 4
+    error: heads = 0 is not allowed: it must be from 1 to 4096
 
     exit 2
     error: vocab = 0 is not allowed: it must be from 1 to 256

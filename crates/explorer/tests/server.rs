@@ -1,9 +1,8 @@
 //! The server over real sockets: what it answers, and what it refuses.
 
+use kuramoto_engine::Cpu;
 use kuramoto_explorer::{Options, Server};
-use kuramoto_train::config::Config;
-use kuramoto_train::disk::System;
-use kuramoto_train::{Corpus, Overlay, Run, Setting, train};
+use kuramoto_train::{NewRun, Overlay, Session, Setting};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use std::fs;
@@ -26,18 +25,15 @@ fn trained(folder: &Path, kind: &str) {
 
 fn trained_with(folder: &Path, kind: &str, seed: u64) {
     let text = "data.bytes = 60000\nlength = { steps = 6 }\nbatch = { sequences = 2, context = 32 }\nvalidation = { every = 3, windows = 4 }";
-    let layers = [
+    let overlays = vec![
         Overlay::text("test", "model.kind", kind),
         Overlay::set("test", "seed", &seed.to_string()),
         Overlay::parse("test", text).unwrap(),
         Overlay::parse("test", "model = { width = 8, layers = 2 }").unwrap(),
     ];
-    let mut config = Config::from_overlays(&layers).unwrap();
-    let corpus = Corpus::open(&config.source().unwrap(), Path::new("unused")).unwrap();
-    config.resolve(corpus.identity()).unwrap();
-    fs::create_dir_all(folder).unwrap();
-    let run = Run::create(&System, folder, &config, corpus.identity()).unwrap();
-    train(&run, &corpus, &Setting::alone(1, &System), &mut ()).unwrap();
+    let new = NewRun { overlays, folder: Some(folder.into()), ..Default::default() };
+    let device = Cpu::new(1);
+    Session::create(&new, Setting::new(&device)).unwrap().train(&mut ()).unwrap();
 }
 
 impl Fixture {

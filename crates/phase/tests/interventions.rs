@@ -2,13 +2,14 @@
 
 mod common;
 
-use kuramoto_model::{Kuramoto, NoHooks};
+use kuramoto_model::{Kuramoto, Network, NoHooks, Weights};
+use kuramoto_phase::Trace;
 use kuramoto_phase::intervention::{Action, Change, Intervening, Intervention, Point, choose};
-use kuramoto_phase::{Probe, Trace};
 use std::f64::consts::TAU;
 
 struct Subject {
-    probe: Probe<f64>,
+    weights: Weights<f64, Kuramoto>,
+    work: <Kuramoto as Network<f64>>::Workspace,
     network: Kuramoto,
     tokens: Vec<u8>,
 }
@@ -16,14 +17,15 @@ struct Subject {
 impl Subject {
     fn new() -> Subject {
         let (fixture, network) = common::named("ka_ref_h2");
-        let probe = common::probe(&fixture, &network);
-        Subject { probe, network, tokens: fixture.tokens[..fixture.length].to_vec() }
+        let weights = common::weights(&fixture, &network);
+        Subject { work: weights.workspace(), weights, network, tokens: fixture.tokens[..fixture.length].to_vec() }
     }
 
     fn trace(&mut self, interventions: &[Intervention]) -> Trace<f64> {
         interventions.iter().for_each(|change| change.check(&self.network).unwrap());
         let mut trace = Trace::new(&self.network);
-        self.probe.run(&self.tokens, &mut Intervening::new(&self.network, interventions, &mut trace)).unwrap();
+        let mut hooks = Intervening::new(&self.network, interventions, &mut trace);
+        self.weights.forward(&self.tokens, &mut self.work, &mut hooks).unwrap();
         trace
     }
 }
@@ -40,11 +42,11 @@ fn largest(a: &[f64], b: &[f64]) -> f64 {
 fn nothing_asked_nothing_changed() {
     let mut subject = Subject::new();
     let intact = subject.trace(&[]);
-    subject.probe.run(&subject.tokens, &mut NoHooks).unwrap();
-    let logits = subject.probe.logits(subject.tokens.len());
+    subject.weights.forward(&subject.tokens, &mut subject.work, &mut NoHooks).unwrap();
+    let logits = subject.weights.logits(subject.tokens.len(), &subject.work);
     // A turn by nothing makes the first layer compute what it otherwise looks up; the result is the same.
     let turned = subject.trace(&[at("layer.0.phase", Action::Rotate(0.0))]);
-    assert!(largest(&subject.probe.logits(subject.tokens.len()), &logits) < 1e-12);
+    assert!(largest(&subject.weights.logits(subject.tokens.len(), &subject.work), &logits) < 1e-12);
     assert!(largest(turned.states.last().unwrap(), intact.states.last().unwrap()) < 1e-12);
     // A whole turn changes no coupling, and no step before the first feed-forward block.
     let whole = subject.trace(&[at("layer.0.phase", Action::Rotate(TAU))]);
@@ -98,7 +100,7 @@ fn couplings_are_flattened_by_head() {
         }
     }
     // No score scale: every head of every layer couples uniformly.
-    Change::ScaleTau(0.0).apply(&mut subject.probe);
+    Change::ScaleTau(0.0).apply(&mut subject.weights);
     let blind = subject.trace(&[]);
     assert!((blind.coupling(1, 0)[(n - 1) * n] - 1.0 / n as f64).abs() < 1e-12);
 }
@@ -106,16 +108,16 @@ fn couplings_are_flattened_by_head() {
 #[test]
 fn rates_are_frozen_and_dealt_anew() {
     let mut subject = Subject::new();
-    let before = subject.probe.parameter("layers.1.omega").unwrap().to_vec();
-    Change::PermuteOmega { layer: 1, share: 1.0, seed: 3 }.apply(&mut subject.probe);
-    let mut after = subject.probe.parameter("layers.1.omega").unwrap().to_vec();
+    let before = subject.weights.parameter("layers.1.omega").unwrap().to_vec();
+    Change::PermuteOmega { layer: 1, share: 1.0, seed: 3 }.apply(&mut subject.weights);
+    let mut after = subject.weights.parameter("layers.1.omega").unwrap().to_vec();
     assert_ne!(after, before);
     let mut sorted = before.clone();
     sorted.sort_by(f64::total_cmp);
     after.sort_by(f64::total_cmp);
     assert_eq!(after, sorted, "the same rates");
-    Change::FreezeOmega { layer: 1, share: 1.0 }.apply(&mut subject.probe);
-    let frozen = subject.probe.parameter("layers.1.omega").unwrap();
+    Change::FreezeOmega { layer: 1, share: 1.0 }.apply(&mut subject.weights);
+    let frozen = subject.weights.parameter("layers.1.omega").unwrap();
     let kh = before.len() / 2;
     assert!(
         (frozen[0] - 1.0).abs() < 1e-12 && (frozen[kh] - 1.0).abs() < 1e-12,

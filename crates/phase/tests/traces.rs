@@ -27,11 +27,12 @@ fn phases_and_couplings_are_those_of_the_fixtures() {
     let all = common::all();
     assert_eq!(all.len(), 18);
     for (name, fixture, network) in all {
-        let mut probe = common::probe::<f64>(&fixture, &network);
+        let weights = common::weights::<f64>(&fixture, &network);
+        let mut work = weights.workspace();
         let mut trace = Trace::new(&network);
         for sequence in 0..fixture.batch {
             let n = fixture.length;
-            probe.run(&fixture.tokens[sequence * n..][..n], &mut trace).unwrap();
+            weights.forward(&fixture.tokens[sequence * n..][..n], &mut work, &mut trace).unwrap();
             for (layer, state) in trace.states.iter().enumerate() {
                 near(state, part(&fixture.tensors["theta"], layer, fixture.batch, sequence, n * trace.k), &name);
             }
@@ -57,11 +58,12 @@ fn pulls_add_up_to_the_step() {
             continue;
         }
         tried += 1;
-        let mut probe = common::probe::<f64>(&fixture, &network);
+        let weights = common::weights::<f64>(&fixture, &network);
+        let mut work = weights.workspace();
         let mut trace = Trace::new(&network);
-        probe.run(&fixture.tokens[..fixture.length], &mut trace).unwrap();
+        weights.forward(&fixture.tokens[..fixture.length], &mut work, &mut trace).unwrap();
         for layer in 0..trace.layers() {
-            let radius = probe.parameter(&format!("layers.{layer}.log_r1")).map(|logarithm| logarithm[0].exp());
+            let radius = weights.parameter(&format!("layers.{layer}.log_r1")).map(|logarithm| logarithm[0].exp());
             for t in 0..trace.n {
                 let pulls = Pulls::on(&trace, layer, t, radius);
                 for j in 0..trace.k {
@@ -84,9 +86,10 @@ fn pulls_add_up_to_the_step() {
 #[test]
 fn without_gates_all_attract() {
     let (fixture, network) = common::named("ka_no_value_gate");
-    let mut probe = common::probe::<f64>(&fixture, &network);
+    let weights = common::weights::<f64>(&fixture, &network);
+    let mut work = weights.workspace();
     let mut trace = Trace::new(&network);
-    probe.run(&fixture.tokens[..fixture.length], &mut trace).unwrap();
+    weights.forward(&fixture.tokens[..fixture.length], &mut work, &mut trace).unwrap();
     for pull in Pulls::on(&trace, 0, 8, None).strongest(&trace, 0).iter().filter(|pull| pull.by != 8) {
         // A token of the same byte has the same phases at first and does not pull.
         assert!(pull.attraction == 1.0 || pull.size == 0.0, "{pull:?}");
@@ -96,12 +99,12 @@ fn without_gates_all_attract() {
 #[test]
 fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
     let (fixture, network) = common::named("ka_ref_h2");
-    let parameters = common::parameters::<f32>(&fixture, &network);
+    let weights = common::weights::<f32>(&fixture, &network);
     let n = fixture.length;
     let windows: Vec<_> = fixture.tokens.chunks(n).zip(fixture.targets.chunks(n)).cycle().take(5).collect();
     let of = |against: &[Surrogate], threads| -> Surveys {
-        let (network, parameters, windows) = (&network, &parameters[..], &windows[..]);
-        survey(&Request { network, parameters, windows, against, seed: 7, initial_seed: 7, threads }).unwrap()
+        let (weights, windows) = (&weights, &windows[..]);
+        survey(&Request { weights, windows, against, seed: 7, initial_seed: 7, threads }).unwrap()
     };
     let all = of(Surrogate::VARIANTS, 1);
     let ours = &all.trained;
@@ -121,7 +124,7 @@ fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
     let lengths = |found: &[Vec<kuramoto_phase::circular::Resultant>]| -> Vec<f64> {
         found.iter().flatten().map(|resultant| resultant.length()).collect()
     };
-    assert_eq!(lengths(&all.oscillators), lengths(&oscillators(&network, &parameters, &windows, 2).unwrap()));
+    assert_eq!(lengths(&all.oscillators), lengths(&oscillators(&weights, &windows, 2).unwrap()));
     assert_eq!(all.locking.len(), network.config().layers);
 
     let [untrained, shuffled, permuted, uniform] = [0, 1, 2, 3].map(|place| &all.against[place].1);
@@ -144,12 +147,11 @@ fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
 #[test]
 fn diagnostics_are_written_and_said() {
     let (fixture, network) = common::named("ka_ref_h2");
-    let parameters = common::parameters::<f32>(&fixture, &network);
+    let weights = common::weights::<f32>(&fixture, &network);
     let n = fixture.length;
     let windows: Vec<_> = fixture.tokens.chunks(n).zip(fixture.targets.chunks(n)).collect();
     let found = Diagnostics::of(&Request {
-        network: &network,
-        parameters: &parameters,
+        weights: &weights,
         windows: &windows,
         against: &[Surrogate::Uniform],
         seed: 0,

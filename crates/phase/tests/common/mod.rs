@@ -1,16 +1,15 @@
 //! Kuramoto models with the random weights of the fixtures, and what another implementation says of them.
 
 #[allow(dead_code)]
-#[path = "../../../model/examples/parity/fixture.rs"]
+#[path = "../../../engine/examples/parity/fixture.rs"]
 mod fixture;
 #[allow(dead_code)]
-#[path = "../../../model/examples/parity/naive.rs"]
+#[path = "../../../engine/examples/parity/naive.rs"]
 mod naive;
 
 pub use fixture::Fixture;
 use kuramoto_kernels::Real;
-use kuramoto_model::Kuramoto;
-use kuramoto_phase::Probe;
+use kuramoto_model::{Kuramoto, Network, Weights};
 use std::path::Path;
 
 /// Every fixture of a Kuramoto model.
@@ -41,6 +40,9 @@ pub fn parameters<F: Real>(fixture: &Fixture, network: &Kuramoto) -> Vec<F> {
     parameters
 }
 
-pub fn probe<F: Real>(fixture: &Fixture, network: &Kuramoto) -> Probe<F> {
-    Probe::new(network.clone(), parameters(fixture, network))
+pub fn weights<F: Real>(fixture: &Fixture, network: &Kuramoto) -> Weights<F, Kuramoto>
+where
+    Kuramoto: Network<F>,
+{
+    Weights::new(network.clone(), &parameters(fixture, network)).unwrap()
 }
