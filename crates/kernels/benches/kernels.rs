@@ -11,8 +11,8 @@ use kuramoto_kernels::gate::Activation;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::real::map;
 use kuramoto_kernels::{
-    AlignedVec, Causal, Dropout, Packed, View, bound, couple, drift, gate, layer_norm, lift, readout, rope, swiglu,
-    tangent,
+    AlignedVec, Causal, Dropout, Packed, View, bound, couple, cross_entropy, drift, gate, layer_norm, lift, rope,
+    swiglu, tangent,
 };
 
 const T: usize = 256;
@@ -118,8 +118,8 @@ fn attention(c: &mut Criterion) {
 fn ends(c: &mut Criterion) {
     let targets = vec![7u8; T];
     let (mut raw, mut spare, mut losses) = (values(T * V), values(V), vec![0.0; T]);
-    c.bench_function("readout forward and backward", |b| {
-        b.iter(|| readout::forward_backward(V, 0.3, 1e-3, &targets, &mut raw, &mut losses, &mut spare));
+    c.bench_function("cross-entropy forward and backward", |b| {
+        b.iter(|| cross_entropy::forward_backward(V, 0.3, 1e-3, &targets, &mut raw, &mut losses, &mut spare));
     });
     let n = 1 << 20;
     let (gradient, mut parameters, mut first, mut second) = (values(n), values(n), values(n), AlignedVec::zeros(n));

@@ -2,7 +2,9 @@
 
 use kuramoto_kernels::drift::Heads;
 use kuramoto_kernels::gate::Activation;
-use kuramoto_kernels::{Dropout, bound, couple, drift, gate, layer_norm, lift, linear, readout, rope, swiglu, tangent};
+use kuramoto_kernels::{
+    Dropout, bound, couple, cross_entropy, drift, gate, layer_norm, lift, linear, rope, swiglu, tangent,
+};
 
 fn values(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -237,18 +239,18 @@ fn rope_turns_and_turns_back() {
 }
 
 #[test]
-fn readout_backward() {
+fn cross_entropy_backward() {
     let vocab = 7;
     let targets = [0, 6, 3, 3, 1];
     let raw = values(N * vocab, 1);
     for scale in [1.7, -0.6] {
         let loss = |raw: &[f64], scale: f64| {
             let (mut raw, mut losses) = (raw.to_vec(), [0.0; N]);
-            readout::forward(vocab, scale, &targets, &mut raw, &mut losses);
+            cross_entropy::forward(vocab, scale, &targets, &mut raw, &mut losses);
             losses
         };
         let (mut draw, mut losses, mut spare) = (raw.clone(), [0.0; N], vec![0.0; vocab]);
-        let dscale = readout::forward_backward(vocab, scale, 0.25, &targets, &mut draw, &mut losses, &mut spare);
+        let dscale = cross_entropy::forward_backward(vocab, scale, 0.25, &targets, &mut draw, &mut losses, &mut spare);
         for (a, b) in losses.iter().zip(loss(&raw, scale)) {
             assert!((a - b).abs() < 1e-14);
         }

@@ -28,7 +28,7 @@ pub(crate) fn linear(inputs: usize) -> Start {
 
 /// Fills the tensor's part of the arena.
 pub(crate) fn fill<F: Real>(seed: u64, tensor: &Tensor, start: Start, parameters: &mut [F]) {
-    let values = tensor.slot.of_mut(parameters);
+    let values = tensor.slot.slice_mut(parameters);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(hash(&tensor.name));
     match start {

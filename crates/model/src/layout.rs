@@ -34,13 +34,13 @@ pub struct Slot {
 impl Slot {
     /// The slot's part of an arena.
     #[inline]
-    pub fn of<'a, F>(&self, arena: &'a [F]) -> &'a [F] {
+    pub fn slice<'a, F>(&self, arena: &'a [F]) -> &'a [F] {
         &arena[self.start..self.start + self.len]
     }
 
     /// The slot's part of an arena, to write.
     #[inline]
-    pub fn of_mut<'a, F>(&self, arena: &'a mut [F]) -> &'a mut [F] {
+    pub fn slice_mut<'a, F>(&self, arena: &'a mut [F]) -> &'a mut [F] {
         &mut arena[self.start..self.start + self.len]
     }
 

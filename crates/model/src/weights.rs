@@ -70,7 +70,7 @@ impl<F: Real, N: Network<F>> Weights<F, N> {
 
     /// A parameter by its name.
     pub fn parameter(&self, name: &str) -> Option<&[F]> {
-        self.network.layout().find(name).map(|tensor| tensor.slot.of(&self.parameters))
+        self.network.layout().find(name).map(|tensor| tensor.slot.slice(&self.parameters))
     }
 
     /// Changes parameters and derives the tables again.

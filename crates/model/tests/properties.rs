@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn without_scale_attention_is_uniform(pick in 0..COMBINATIONS, seed in 0u64..1000) {
         let mut weights = weights(combination(pick), seed);
-        weights.edit(|network, parameters| network.layout().find("tau").unwrap().slot.of_mut(parameters)[0] = 0.0);
+        weights.edit(|network, parameters| network.layout().find("tau").unwrap().slot.slice_mut(parameters)[0] = 0.0);
         let (seen, _) = record(&weights, &text(LENGTH, 7, seed));
         for a in &seen.attention {
             for t in 0..LENGTH {
@@ -163,7 +163,7 @@ fn initialization_is_a_pure_function_of_seed_and_configuration() {
     let find = |config: &KuramotoConfig, name: &str| {
         let model = Kuramoto::new(config.clone(), LENGTH).unwrap();
         let slot = model.layout().find(name).unwrap().slot;
-        slot.of(&start(config, 1)).to_vec()
+        slot.slice(&start(config, 1)).to_vec()
     };
     for name in ["emb", "gates.wq.weight", "layers.1.ffn.down.weight", "proto"] {
         assert_eq!(find(&config, name), find(&ablated, name), "{name}");

@@ -29,7 +29,7 @@ impl Drift {
         network.initialize(0, &mut start);
         let sizes = |arena: &[F], layer: usize| -> Vec<f64> {
             let tensor = network.layout().find(&format!("layers.{layer}.omega"));
-            tensor.map_or_else(Vec::new, |tensor| tensor.slot.of(arena).iter().map(|x| x.to_f64().abs()).collect())
+            tensor.map_or_else(Vec::new, |tensor| tensor.slot.slice(arena).iter().map(|x| x.to_f64().abs()).collect())
         };
         let layers = network.config().layers;
         Drift { rates: (0..layers).map(|layer| sizes(probe.parameters(), layer)).collect(), initial: sizes(&start, 0) }

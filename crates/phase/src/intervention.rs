@@ -263,21 +263,21 @@ impl Change {
         probe.change(|network, parameters| match *self {
             Change::ScaleTau(by) => {
                 if let Some(tau) = network.layout().find("tau") {
-                    tau.slot.of_mut(parameters).iter_mut().for_each(|x| *x = F::from_f64(x.to_f64() * by));
+                    tau.slot.slice_mut(parameters).iter_mut().for_each(|x| *x = F::from_f64(x.to_f64() * by));
                 }
             }
             Change::FreezeOmega { layer, share } => {
                 let mut start = vec![F::ZERO; parameters.len()];
                 network.initialize(0, &mut start);
                 if let Some(omega) = network.layout().find(&format!("layers.{layer}.omega")) {
-                    for (x, start) in omega.slot.of_mut(parameters).iter_mut().zip(omega.slot.of(&start)) {
+                    for (x, start) in omega.slot.slice_mut(parameters).iter_mut().zip(omega.slot.slice(&start)) {
                         *x = F::from_f64(x.to_f64() + share * (start.to_f64() - x.to_f64()));
                     }
                 }
             }
             Change::PermuteOmega { layer, share, seed } => {
                 if let Some(omega) = network.layout().find(&format!("layers.{layer}.omega")) {
-                    let rates = omega.slot.of_mut(parameters);
+                    let rates = omega.slot.slice_mut(parameters);
                     let chosen = choose(rates.len(), share, seed);
                     let values: Vec<F> = chosen.iter().map(|&j| rates[j]).collect();
                     let mut order = chosen.clone();

@@ -38,7 +38,7 @@ impl<F: Real> Probe<F> {
 
     /// A parameter by its name.
     pub fn parameter(&self, name: &str) -> Option<&[F]> {
-        self.network.layout().find(name).map(|tensor| tensor.slot.of(&self.parameters))
+        self.network.layout().find(name).map(|tensor| tensor.slot.slice(&self.parameters))
     }
 
     /// Runs a window; `hooks` read and change it.

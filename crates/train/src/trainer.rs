@@ -354,14 +354,14 @@ impl<'a, N: Network<f32>> Trainer<'a, N> {
     fn named_numbers(&self) -> BTreeMap<String, f64> {
         let arena = self.engine.parameters();
         let mean = |tensor: &Tensor| {
-            let values = tensor.slot.of(arena);
+            let values = tensor.slot.slice(arena);
             values.iter().map(|x| f64::from(x.abs())).sum::<f64>() / values.len() as f64
         };
         let tensors = self.engine.network().layout().tensors().iter();
         tensors
             .filter_map(|tensor| match tensor.kind {
                 kuramoto_model::ParameterKind::Scalar => {
-                    Some((tensor.name.clone(), f64::from(tensor.slot.of(arena)[0])))
+                    Some((tensor.name.clone(), f64::from(tensor.slot.slice(arena)[0])))
                 }
                 kuramoto_model::ParameterKind::Rate => Some((format!("{}.mean", tensor.name), mean(tensor))),
                 _ => None,

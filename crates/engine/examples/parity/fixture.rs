@@ -168,7 +168,7 @@ impl Fixture {
         errors.take("loss", &[loss], self.tensor("loss")?)?;
         for tensor in engine.weights().network().layout().tensors() {
             let name = format!("grad.{}", tensor.name);
-            errors.take(&name, &floats(tensor.slot.of(engine.last_gradient())), self.tensor(&name)?)?;
+            errors.take(&name, &floats(tensor.slot.slice(engine.last_gradient())), self.tensor(&name)?)?;
         }
         // AdamW divides by the gradient's own size: in f32 it would turn rounding into steps.
         if self.tensors.contains_key("losses8") && size_of::<F>() == 8 {
@@ -193,7 +193,7 @@ impl Fixture {
         errors.take("norms8", &norms, self.tensor("norms8")?)?;
         for tensor in engine.weights().network().layout().tensors() {
             let name = format!("after8.{}", tensor.name);
-            errors.take(&name, &floats(tensor.slot.of(engine.weights().parameters())), self.tensor(&name)?)?;
+            errors.take(&name, &floats(tensor.slot.slice(engine.weights().parameters())), self.tensor(&name)?)?;
         }
         Ok(())
     }
@@ -210,7 +210,7 @@ impl Fixture {
                 return Err(format!("param.{} has {} values, expected {:?}", tensor.name, values.len(), tensor.shape));
             }
             engine.edit(|_, parameters| {
-                let to = tensor.slot.of_mut(parameters);
+                let to = tensor.slot.slice_mut(parameters);
                 to.iter_mut().zip(values).for_each(|(to, &x)| *to = F::from_f64(x));
             });
         }

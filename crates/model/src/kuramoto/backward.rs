@@ -9,7 +9,7 @@ use crate::network::Purpose;
 use kuramoto_kernels::frame::{self, Frame};
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{
-    Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, readout, reduce, swiglu, tangent,
+    Causal, Packed, Real, View, bound, couple, cross_entropy, drift, gate, lift, linear, reduce, swiglu, tangent,
 };
 
 impl Kuramoto {
@@ -42,7 +42,7 @@ impl Kuramoto {
             self.map_backward(pass, index, layer, scratch, packed, gradient);
             lift::backward(k, &layer.psi[..n * 2 * k], &scratch.dpsi[..n * 2 * k], &mut scratch.dtheta);
         }
-        linear::scatter(k, &scratch.dtheta[..n * k], tokens, self.slots.emb.of_mut(gradient));
+        linear::scatter(k, &scratch.dtheta[..n * k], tokens, self.slots.emb.slice_mut(gradient));
     }
 
     /// logits -> losses, dtheta
@@ -61,7 +61,7 @@ impl Kuramoto {
         let (n, vocab, k) = (tokens.len(), self.config.vocab, self.config.width);
         let (scale, weight) = (self.logit_scale(parameters), F::from_f64(weight));
         let raw = &mut logits[..n * vocab];
-        let dscale = readout::forward_backward(vocab, scale, weight, targets, raw, losses, &mut scratch.spare);
+        let dscale = cross_entropy::forward_backward(vocab, scale, weight, targets, raw, losses, &mut scratch.spare);
         let dlogits = &*raw;
         packed.pack(&scratch.psi, 2 * k, n, 2 * k);
         let map = match self.slots.readout {
@@ -70,11 +70,11 @@ impl Kuramoto {
                 self.slots.table_proto
             }
             ReadoutSlots::Linear { weight, bias } => {
-                linear::bias_backward(dlogits, bias.of_mut(gradient));
+                linear::bias_backward(dlogits, bias.slice_mut(gradient));
                 weight
             }
         };
-        product(map.of_mut(gradient), 2 * k, vocab, View::transposed(dlogits, vocab), packed, true, Causal::Full);
+        product(map.slice_mut(gradient), 2 * k, vocab, View::transposed(dlogits, vocab), packed, true, Causal::Full);
         let dpsi = &mut scratch.dpsi;
         product(dpsi, 2 * k, n, View::rows(dlogits, vocab), &tables.readout.backward, false, Causal::Full);
         scratch.dtheta[..n * k].fill(F::ZERO);
@@ -105,21 +105,21 @@ impl Kuramoto {
         let maps = &tables.feed_forward[set];
         match (self.slots.feed_forward[set], &maps.down) {
             (FeedForwardSlots::Swiglu { gate_up, down, bias }, Some(down_map)) => {
-                linear::bias_backward(dy, bias.of_mut(gradient));
+                linear::bias_backward(dy, bias.slice_mut(gradient));
                 product(dhidden, 2 * k, n, View::rows(dy, k), &down_map.backward, false, Causal::Full);
                 let (wide, dwide) = (&layer.wide[..n * 4 * k], &mut dwide[..n * 4 * k]);
                 swiglu::backward(2 * k, wide, dhidden, dwide, hidden);
                 packed.pack(hidden, 2 * k, n, 2 * k);
-                product(down.of_mut(gradient), 2 * k, k, View::transposed(dy, k), packed, true, Causal::Full);
+                product(down.slice_mut(gradient), 2 * k, k, View::transposed(dy, k), packed, true, Causal::Full);
                 packed.pack(&layer.mid, k, n, k);
                 let by_wide = View::transposed(dwide, 4 * k);
-                product(gate_up.of_mut(gradient), k, 4 * k, by_wide, packed, true, Causal::Full);
+                product(gate_up.slice_mut(gradient), k, 4 * k, by_wide, packed, true, Causal::Full);
                 product(dtheta, k, n, View::rows(dwide, 4 * k), &maps.first.backward, true, Causal::Full);
             }
             (FeedForwardSlots::Linear { weight, bias }, _) => {
-                linear::bias_backward(dy, bias.of_mut(gradient));
+                linear::bias_backward(dy, bias.slice_mut(gradient));
                 packed.pack(&layer.mid, k, n, k);
-                product(weight.of_mut(gradient), k, k, View::transposed(dy, k), packed, true, Causal::Full);
+                product(weight.slice_mut(gradient), k, k, View::transposed(dy, k), packed, true, Causal::Full);
                 product(dtheta, k, n, View::rows(dy, k), &maps.first.backward, true, Causal::Full);
             }
             (FeedForwardSlots::Swiglu { .. }, None) => unreachable!("a SwiGLU has a down map"),
@@ -236,7 +236,7 @@ impl Kuramoto {
         let (gq, gk) = self.gates_or(ones, layer);
         let (cos, sin) = tables.drift(index);
         let (dq, dkey) = (&dq[..n * heads.row()], &dkey[..n * heads.row()]);
-        let domega = self.slots.layers[index].omega.of_mut(gradient);
+        let domega = self.slots.layers[index].omega.slice_mut(gradient);
         dc += drift::backward(heads, 0, &layer.psi, gq, gk, cos, sin, c, dq, dkey, dgq, dgk, dtheta, domega);
         gradient[self.slots.tau.start] += F::from_f64(dc / self.root_of_head());
         let gates = [
@@ -305,7 +305,7 @@ impl Kuramoto {
         let (n, k, m) = (tokens.len(), self.config.width, self.slots.sections.total);
         let dpre = &scratch.dpre[..n * m];
         if index == 0 {
-            linear::scatter(m, dpre, tokens, self.slots.table_pre.of_mut(gradient));
+            linear::scatter(m, dpre, tokens, self.slots.table_pre.slice_mut(gradient));
             return;
         }
         if m == 0 {
@@ -313,9 +313,9 @@ impl Kuramoto {
         }
         let LayerSlots { gates, .. } = self.slots.layers[index];
         let slots = self.slots.gates[gates];
-        linear::bias_backward(dpre, slots.bias.of_mut(gradient));
+        linear::bias_backward(dpre, slots.bias.slice_mut(gradient));
         packed.pack(&layer.psi, 2 * k, n, 2 * k);
-        product(slots.weight.of_mut(gradient), 2 * k, m, View::transposed(dpre, m), packed, true, Causal::Full);
+        product(slots.weight.slice_mut(gradient), 2 * k, m, View::transposed(dpre, m), packed, true, Causal::Full);
         let dpsi = &mut scratch.dpsi;
         product(dpsi, 2 * k, n, View::rows(dpre, m), &tables.gates[gates].backward, true, Causal::Full);
     }

@@ -29,7 +29,7 @@ pub struct Cache<F> {
 
 impl<F: Real> Cache<F> {
     pub(super) fn new(model: &Kuramoto) -> Self {
-        let sizes = Sizes::of_one(model);
+        let sizes = Sizes::for_one_token(model);
         let (t, heads, k) = (model.context, model.heads(), model.config.width);
         let mut scratch = Scratch::new(&sizes);
         scratch.ones.fill(F::ONE);
@@ -58,7 +58,7 @@ impl Kuramoto {
     ) -> &'c [F] {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let k = self.config.width;
-        linear::gather(k, self.slots.emb.of(parameters), tokens, &mut cache.scratch.theta);
+        linear::gather(k, self.slots.emb.slice(parameters), tokens, &mut cache.scratch.theta);
         for index in 0..self.config.layers {
             let Cache { layer, scratch, .. } = cache;
             if index == 0 {

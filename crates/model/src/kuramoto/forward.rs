@@ -15,7 +15,7 @@ impl Kuramoto {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, k) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, .. } = work;
-        linear::gather(k, self.slots.emb.of(parameters), tokens, &mut scratch.theta[..n * k]);
+        linear::gather(k, self.slots.emb.slice(parameters), tokens, &mut scratch.theta[..n * k]);
         hooks.state(0, &mut scratch.theta[..n * k]);
         for (index, layer) in layers.iter_mut().enumerate() {
             if index == 0 && !hooks.changes_input() {
@@ -69,7 +69,7 @@ impl Kuramoto {
         let linear_readout = match self.slots.readout {
             ReadoutSlots::Phase { .. } => false,
             ReadoutSlots::Linear { bias, .. } => {
-                linear::fill_bias(bias.of(parameters), &mut logits[..n * vocab]);
+                linear::fill_bias(bias.slice(parameters), &mut logits[..n * vocab]);
                 true
             }
         };
@@ -83,7 +83,7 @@ impl Kuramoto {
         let (n, slots) = (tokens.len(), &self.slots.layers[index]);
         let (k, m) = (self.config.width, self.slots.sections.total);
         lift::forward(k, &theta[..n * k], &mut layer.psi);
-        linear::fill_bias(self.slots.gates[slots.gates].bias.of(parameters), &mut layer.pre[..n * m]);
+        linear::fill_bias(self.slots.gates[slots.gates].bias.slice(parameters), &mut layer.pre[..n * m]);
         let psi = View::rows(&layer.psi, 2 * k);
         product(&mut layer.pre, m, n, psi, &tables.gates[slots.gates].forward, true, Causal::Full);
     }
@@ -257,7 +257,7 @@ impl Kuramoto {
                 (bias, mid, &packed.first)
             }
         };
-        linear::fill_bias(bias.of(parameters), &mut layer.y[..n * k]);
+        linear::fill_bias(bias.slice(parameters), &mut layer.y[..n * k]);
         product(&mut layer.y, k, n, input, &map.forward, true, Causal::Full);
     }
 }

@@ -45,7 +45,7 @@ use crate::layout::{Layout, ParameterKind};
 use crate::network::{self, Network, for_each_float};
 use kuramoto_kernels::drift::Heads;
 use kuramoto_kernels::gate::Activation;
-use kuramoto_kernels::{Real, readout};
+use kuramoto_kernels::{Real, cross_entropy};
 use slots::Slots;
 
 /// What a pass of this model is given.
@@ -216,7 +216,7 @@ impl Network<F> for Kuramoto {
 
     fn losses<'w>(&self, parameters: &[F], work: &'w mut Workspace<F>, targets: &[u8]) -> &'w [f64] {
         let logits = &mut work.logits[..targets.len() * self.config.vocab];
-        readout::forward(self.config.vocab, self.logit_scale(parameters), targets, logits, &mut work.losses);
+        cross_entropy::forward(self.config.vocab, self.logit_scale(parameters), targets, logits, &mut work.losses);
         &work.losses[..targets.len()]
     }
 

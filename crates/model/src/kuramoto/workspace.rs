@@ -26,11 +26,11 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// Sizes for one token at a time.
-    pub fn of_one(model: &Kuramoto) -> Self {
-        Sizes { t: 1, ..Sizes::of(model) }
+    pub fn for_one_token(model: &Kuramoto) -> Self {
+        Sizes { t: 1, ..Sizes::for_model(model) }
     }
 
-    pub fn of(model: &Kuramoto) -> Self {
+    pub fn for_model(model: &Kuramoto) -> Self {
         let (config, heads) = (&model.config, model.heads());
         Sizes {
             t: model.context,
@@ -116,7 +116,7 @@ pub struct Workspace<F> {
 
 impl<F: Real> Workspace<F> {
     pub(super) fn new(model: &Kuramoto) -> Self {
-        let sizes = Sizes::of(model);
+        let sizes = Sizes::for_model(model);
         let mut scratch = Scratch::new(&sizes);
         scratch.ones.fill(F::ONE);
         let (depth, width) = Self::packed(&sizes);
@@ -130,7 +130,7 @@ impl<F: Real> Workspace<F> {
     }
 
     pub(super) fn bytes(model: &Kuramoto) -> usize {
-        let sizes = Sizes::of(model);
+        let sizes = Sizes::for_model(model);
         let (depth, width) = Self::packed(&sizes);
         let floats = model.config.layers * Layer::<F>::floats(&sizes)
             + Scratch::<F>::floats(&sizes)

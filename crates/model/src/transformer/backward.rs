@@ -5,7 +5,7 @@ use super::{Pass, Transformer, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
 use crate::network::Purpose;
 use kuramoto_kernels::product::product;
-use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, layer_norm, linear, readout, rope, swiglu};
+use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, cross_entropy, layer_norm, linear, rope, swiglu};
 
 impl Transformer {
     pub(super) fn run_backward<F: Real>(
@@ -21,10 +21,10 @@ impl Transformer {
         let Workspace { layers, scratch, logits, packed, losses } = work;
         let dlogits = &mut logits[..n * vocab];
         let spare = &mut scratch.spare;
-        readout::forward_backward(vocab, F::ONE, F::from_f64(weight), targets, dlogits, losses, spare);
-        linear::bias_backward(dlogits, self.slots.head_bias.of_mut(gradient));
+        cross_entropy::forward_backward(vocab, F::ONE, F::from_f64(weight), targets, dlogits, losses, spare);
+        linear::bias_backward(dlogits, self.slots.head_bias.slice_mut(gradient));
         packed.pack(&scratch.normal, d, n, d);
-        let dhead = self.slots.head.of_mut(gradient);
+        let dhead = self.slots.head.slice_mut(gradient);
         product(dhead, d, vocab, View::transposed(dlogits, vocab), packed, true, Causal::Full);
         product(&mut scratch.dy, d, n, View::rows(dlogits, vocab), &tables.head.backward, false, Causal::Full);
         scratch.dx[..n * d].fill(F::ZERO);
@@ -36,7 +36,7 @@ impl Transformer {
             self.attend_backward(pass, index, layer, scratch, packed, gradient);
             self.map_backward(pass, index, layer, scratch, packed, gradient);
         }
-        linear::scatter(d, &scratch.dx[..n * d], tokens, self.slots.emb.of_mut(gradient));
+        linear::scatter(d, &scratch.dx[..n * d], tokens, self.slots.emb.slice_mut(gradient));
     }
 
     /// dx of the layer's output -> dx of its middle
@@ -56,20 +56,20 @@ impl Transformer {
         let (dx, dy, dz) = (&mut dx[..n * d], &mut dy[..n * d], &mut dz[..n * d]);
         let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
         bound::backward(d, z, None, &dropout, &[], dx, dz);
-        linear::bias_backward(dz, slots.down_bias.of_mut(gradient));
+        linear::bias_backward(dz, slots.down_bias.slice_mut(gradient));
         product(dhidden, 4 * d, n, View::rows(dz, d), &maps.down.backward, false, Causal::Full);
         let (wide, dwide) = (&layer.wide[..n * 8 * d], &mut dwide[..n * 8 * d]);
         swiglu::backward(4 * d, wide, dhidden, dwide, hidden);
         packed.pack(hidden, 4 * d, n, 4 * d);
-        product(slots.down.of_mut(gradient), 4 * d, d, View::transposed(dz, d), packed, true, Causal::Full);
+        product(slots.down.slice_mut(gradient), 4 * d, d, View::transposed(dz, d), packed, true, Causal::Full);
         let normal = &layer.normal2[..n * d];
-        let [weight, bias] = slots.ln2.map(|slot| slot.of(parameters));
+        let [weight, bias] = slots.ln2.map(|slot| slot.slice(parameters));
         layer_norm::affine(d, normal, weight, bias, y);
         packed.pack(y, d, n, d);
         let by_wide = View::transposed(dwide, 8 * d);
-        product(slots.gate_up.of_mut(gradient), d, 8 * d, by_wide, packed, true, Causal::Full);
+        product(slots.gate_up.slice_mut(gradient), d, 8 * d, by_wide, packed, true, Causal::Full);
         product(dy, d, n, View::rows(dwide, 8 * d), &maps.gate_up.backward, false, Causal::Full);
-        let (dweight, dbias) = slots.ln2[0].join(slots.ln2[1]).of_mut(gradient).split_at_mut(d);
+        let (dweight, dbias) = slots.ln2[0].join(slots.ln2[1]).slice_mut(gradient).split_at_mut(d);
         layer_norm::affine_backward(d, normal, weight, dy, dweight, dbias);
         layer_norm::backward(d, normal, &layer.inverse_sd2, dy, dx);
     }
@@ -93,7 +93,7 @@ impl Transformer {
         let dropout = pass.dropout.mask(Purpose::FirstIncrement, index);
         bound::backward(d, z, None, &dropout, &[], &dx[..n * d], dz);
         packed.pack(&layer.o, d, n, d);
-        product(slots.wo.of_mut(gradient), d, d, View::transposed(dz, d), packed, true, Causal::Full);
+        product(slots.wo.slice_mut(gradient), d, d, View::transposed(dz, d), packed, true, Causal::Full);
         product(do_, d, n, View::rows(dz, d), &tables.layers[index].wo.backward, false, Causal::Full);
         let attention = Head { n, stride };
         let dropout = pass.dropout.mask(Purpose::Attention, index);
@@ -134,19 +134,19 @@ impl Transformer {
         let Scratch { y, dx, dy, dqkv, .. } = scratch;
         let dqkv = &dqkv[..n * 3 * d];
         if index == 0 {
-            linear::scatter(3 * d, dqkv, tokens, self.slots.table_qkv.of_mut(gradient));
+            linear::scatter(3 * d, dqkv, tokens, self.slots.table_qkv.slice_mut(gradient));
             return;
         }
-        linear::bias_backward(dqkv, slots.qkv_bias.of_mut(gradient));
+        linear::bias_backward(dqkv, slots.qkv_bias.slice_mut(gradient));
         let normal = &layer.normal1[..n * d];
-        let [weight, bias] = slots.ln1.map(|slot| slot.of(parameters));
+        let [weight, bias] = slots.ln1.map(|slot| slot.slice(parameters));
         layer_norm::affine(d, normal, weight, bias, y);
         packed.pack(y, d, n, d);
         let by_qkv = View::transposed(dqkv, 3 * d);
-        product(slots.qkv.of_mut(gradient), d, 3 * d, by_qkv, packed, true, Causal::Full);
+        product(slots.qkv.slice_mut(gradient), d, 3 * d, by_qkv, packed, true, Causal::Full);
         let dy = &mut dy[..n * d];
         product(dy, d, n, View::rows(dqkv, 3 * d), &tables.layers[index].qkv.backward, false, Causal::Full);
-        let (dweight, dbias) = slots.ln1[0].join(slots.ln1[1]).of_mut(gradient).split_at_mut(d);
+        let (dweight, dbias) = slots.ln1[0].join(slots.ln1[1]).slice_mut(gradient).split_at_mut(d);
         layer_norm::affine_backward(d, normal, weight, dy, dweight, dbias);
         layer_norm::backward(d, normal, &layer.inverse_sd1, dy, dx);
     }

@@ -19,7 +19,7 @@ pub struct Cache<F> {
 
 impl<F: Real> Cache<F> {
     pub(super) fn new(model: &Transformer) -> Self {
-        let sizes = Sizes::of_one(model);
+        let sizes = Sizes::for_one_token(model);
         let past = || AlignedVec::zeros(model.context * 2 * model.config.width);
         Cache {
             past: (0..model.config.layers).map(|_| past()).collect(),
@@ -40,7 +40,7 @@ impl Transformer {
     ) -> &'c [F] {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let d = self.config.width;
-        linear::gather(d, self.slots.emb.of(parameters), tokens, &mut cache.scratch.x);
+        linear::gather(d, self.slots.emb.slice(parameters), tokens, &mut cache.scratch.x);
         for index in 0..self.config.layers {
             let Cache { layer, scratch, .. } = cache;
             if index == 0 {

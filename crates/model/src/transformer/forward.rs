@@ -13,7 +13,7 @@ impl Transformer {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, d) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, .. } = work;
-        linear::gather(d, self.slots.emb.of(parameters), tokens, &mut scratch.x[..n * d]);
+        linear::gather(d, self.slots.emb.slice(parameters), tokens, &mut scratch.x[..n * d]);
         hooks.state(0, &mut scratch.x[..n * d]);
         for (index, layer) in layers.iter_mut().enumerate() {
             if index == 0 {
@@ -40,9 +40,9 @@ impl Transformer {
         let n = tokens.len();
         let (d, slots) = (self.config.width, &self.slots.layers[index]);
         layer_norm::forward(d, &scratch.x[..n * d], &mut layer.normal1, &mut layer.inverse_sd1);
-        let [weight, bias] = slots.ln1.map(|slot| slot.of(parameters));
+        let [weight, bias] = slots.ln1.map(|slot| slot.slice(parameters));
         layer_norm::affine(d, &layer.normal1[..n * d], weight, bias, &mut scratch.y);
-        linear::fill_bias(slots.qkv_bias.of(parameters), &mut layer.qkv[..n * 3 * d]);
+        linear::fill_bias(slots.qkv_bias.slice(parameters), &mut layer.qkv[..n * 3 * d]);
         let y = View::rows(&scratch.y, d);
         product(&mut layer.qkv, 3 * d, n, y, &tables.layers[index].qkv.forward, true, Causal::Full);
     }
@@ -103,11 +103,11 @@ impl Transformer {
         std::mem::swap(x, y);
         hooks.middle(index, &mut x[..n * d]);
         layer_norm::forward(d, &x[..n * d], &mut layer.normal2, &mut layer.inverse_sd2);
-        let [weight, bias] = slots.ln2.map(|slot| slot.of(parameters));
+        let [weight, bias] = slots.ln2.map(|slot| slot.slice(parameters));
         layer_norm::affine(d, &layer.normal2[..n * d], weight, bias, y);
         product(&mut layer.wide, 8 * d, n, View::rows(y, d), &maps.gate_up.forward, false, Causal::Full);
         swiglu::forward(4 * d, &layer.wide[..n * 8 * d], hidden);
-        linear::fill_bias(slots.down_bias.of(parameters), &mut z[..n * d]);
+        linear::fill_bias(slots.down_bias.slice(parameters), &mut z[..n * d]);
         product(z, d, n, View::rows(hidden, 4 * d), &maps.down.forward, true, Causal::Full);
         let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
         bound::forward(d, &x[..n * d], z, None, &dropout, &mut [], y);
@@ -121,7 +121,7 @@ impl Transformer {
         let n = tokens.len();
         let (d, vocab) = (self.config.width, self.config.vocab);
         layer_norm::forward(d, &scratch.x[..n * d], &mut scratch.normal, &mut scratch.inverse_sd);
-        linear::fill_bias(self.slots.head_bias.of(parameters), &mut logits[..n * vocab]);
+        linear::fill_bias(self.slots.head_bias.slice(parameters), &mut logits[..n * vocab]);
         product(logits, vocab, n, View::rows(&scratch.normal, d), &tables.head.forward, true, Causal::Full);
     }
 }

@@ -29,7 +29,7 @@ use crate::init::{self, Start};
 use crate::kuramoto::attention_stride;
 use crate::layout::{Layout, ParameterKind, Slot};
 use crate::network::{self, Network, for_each_float};
-use kuramoto_kernels::{Real, readout};
+use kuramoto_kernels::{Real, cross_entropy};
 
 /// Where a layer's parameters lie.
 #[derive(Clone, Copy, Debug)]
@@ -199,7 +199,7 @@ impl Network<F> for Transformer {
 
     fn losses<'w>(&self, _parameters: &[F], work: &'w mut Workspace<F>, targets: &[u8]) -> &'w [f64] {
         let logits = &mut work.logits[..targets.len() * self.config.vocab];
-        readout::forward(self.config.vocab, F::ONE, targets, logits, &mut work.losses);
+        cross_entropy::forward(self.config.vocab, F::ONE, targets, logits, &mut work.losses);
         &work.losses[..targets.len()]
     }
 

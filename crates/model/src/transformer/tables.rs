@@ -76,18 +76,18 @@ impl Transformer {
     pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
         let (v, d, ..) = sizes(self);
         for_each_pair(&mut tables.layers, &self.slots.layers, |maps, slots| {
-            maps.qkv.pack(slots.qkv.of(parameters), 3 * d, d);
-            maps.wo.pack(slots.wo.of(parameters), d, d);
-            maps.gate_up.pack(slots.gate_up.of(parameters), 8 * d, d);
-            maps.down.pack(slots.down.of(parameters), d, 4 * d);
+            maps.qkv.pack(slots.qkv.slice(parameters), 3 * d, d);
+            maps.wo.pack(slots.wo.slice(parameters), d, d);
+            maps.gate_up.pack(slots.gate_up.slice(parameters), 8 * d, d);
+            maps.down.pack(slots.down.slice(parameters), d, 4 * d);
         });
-        tables.head.pack(self.slots.head.of(parameters), v, d);
-        let emb = self.slots.emb.of(parameters);
+        tables.head.pack(self.slots.head.slice(parameters), v, d);
+        let emb = self.slots.emb.slice(parameters);
         layer_norm::forward(d, emb, &mut tables.emb_normal, &mut tables.emb_inverse_sd);
         let first = &self.slots.layers[0];
-        let [weight, bias] = first.ln1.map(|slot| slot.of(parameters));
+        let [weight, bias] = first.ln1.map(|slot| slot.slice(parameters));
         layer_norm::affine(d, &tables.emb_normal, weight, bias, &mut tables.emb_y);
-        linear::fill_bias(first.qkv_bias.of(parameters), &mut tables.emb_qkv);
+        linear::fill_bias(first.qkv_bias.slice(parameters), &mut tables.emb_qkv);
         let y = View::rows(&tables.emb_y, d);
         product(&mut tables.emb_qkv, 3 * d, v, y, &tables.layers[0].qkv.forward, true, Causal::Full);
     }
@@ -96,16 +96,16 @@ impl Transformer {
         let (v, d, ..) = sizes(self);
         let (gradient, dqkv) = gradient.split_at_mut(self.layout.count());
         let first = &self.slots.layers[0];
-        linear::bias_backward(dqkv, first.qkv_bias.of_mut(gradient));
+        linear::bias_backward(dqkv, first.qkv_bias.slice_mut(gradient));
         tables.emb_packed.pack(&tables.emb_y, d, v, d);
-        let dweight = first.qkv.of_mut(gradient);
+        let dweight = first.qkv.slice_mut(gradient);
         product(dweight, d, 3 * d, View::transposed(dqkv, 3 * d), &tables.emb_packed, true, Causal::Full);
         let dy = &mut tables.emb_dy;
         product(dy, d, v, View::rows(dqkv, 3 * d), &tables.layers[0].qkv.backward, false, Causal::Full);
-        let norm = first.ln1[0].join(first.ln1[1]).of_mut(gradient);
+        let norm = first.ln1[0].join(first.ln1[1]).slice_mut(gradient);
         let (dweight, dbias) = norm.split_at_mut(d);
-        layer_norm::affine_backward(d, &tables.emb_normal, first.ln1[0].of(parameters), dy, dweight, dbias);
-        let demb = self.slots.emb.of_mut(gradient);
+        layer_norm::affine_backward(d, &tables.emb_normal, first.ln1[0].slice(parameters), dy, dweight, dbias);
+        let demb = self.slots.emb.slice_mut(gradient);
         layer_norm::backward(d, &tables.emb_normal, &tables.emb_inverse_sd, dy, demb);
     }
 }

@@ -17,11 +17,11 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// Sizes for one token at a time.
-    pub fn of_one(model: &Transformer) -> Self {
-        Sizes { t: 1, ..Sizes::of(model) }
+    pub fn for_one_token(model: &Transformer) -> Self {
+        Sizes { t: 1, ..Sizes::for_model(model) }
     }
 
-    pub fn of(model: &Transformer) -> Self {
+    pub fn for_model(model: &Transformer) -> Self {
         let config = &model.config;
         Sizes { t: model.context, v: config.vocab, d: config.width, h: config.heads, stride: model.attention_stride() }
     }
@@ -79,7 +79,7 @@ pub struct Workspace<F> {
 
 impl<F: Real> Workspace<F> {
     pub(super) fn new(model: &Transformer) -> Self {
-        let sizes = Sizes::of(model);
+        let sizes = Sizes::for_model(model);
         let (depth, width) = Self::packed(&sizes);
         Workspace {
             layers: (0..model.config.layers).map(|_| Layer::new(&sizes)).collect(),
@@ -91,7 +91,7 @@ impl<F: Real> Workspace<F> {
     }
 
     pub(super) fn bytes(model: &Transformer) -> usize {
-        let sizes = Sizes::of(model);
+        let sizes = Sizes::for_model(model);
         let (depth, width) = Self::packed(&sizes);
         let floats = model.config.layers * Layer::<F>::floats(&sizes)
             + Scratch::<F>::floats(&sizes)
