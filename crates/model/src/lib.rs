@@ -21,6 +21,7 @@ mod model_config;
 pub mod network;
 mod packed;
 mod parallel;
+pub mod random;
 pub mod transformer;
 mod weights;
 mod workspace;
