@@ -1,5 +1,5 @@
-//! The bounded residual step: theta + dropout(bound_r(x)), with bound_r(x) = x (r / n) tanh(n / r) and n the root
-//! mean square of x over all k coordinates. The direction of x stays, its size stays below r.
+//! The bounded residual step: theta + dropout(bound_r(x)), with bound_r(x) = x (r / n) tanh(n / r) and n the
+//! root mean square of x over all k coordinates. The direction of x stays, its size stays below r.
 
 use crate::arch::Arch;
 use crate::reduce::dot;

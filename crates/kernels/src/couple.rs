@@ -1,7 +1,7 @@
 //! The coupling: a causal softmax over scores, and dropout on it.
 //!
-//! A dropped weight keeps its value with the sign bit set. Weights are never negative, so the sign is free, and one
-//! matrix serves the backward pass both as A (its magnitudes) and as the mask (its signs).
+//! A dropped weight keeps its value with the sign bit set. Weights are never negative, so the sign is free,
+//! and one matrix serves the backward pass both as A (its magnitudes) and as the mask (its signs).
 
 use crate::arch::Arch;
 use crate::reduce::{max, sum_of};
@@ -36,10 +36,17 @@ fn softmax<A: Arch, F: Real>(row: &mut [F]) {
     }
 }
 
-/// A (n rows of `stride`) -> A with dropped weights marked, coupled (n rows of `stride`): what is left, rescaled.
-/// Element (t, u) has index `first + t * n + u`.
+/// A (n rows of `stride`) -> A with dropped weights marked, coupled (n rows of `stride`): what is left,
+/// rescaled. Element (t, u) has index `first + t * n + u`.
 #[apply(vectorised)]
-pub fn drop<A: Arch, F: Real>(n: usize, a: &mut [F], stride: usize, dropout: &Dropout, first: u32, coupled: &mut [F]) {
+pub fn drop<A: Arch, F: Real>(
+    n: usize,
+    a: &mut [F],
+    stride: usize,
+    dropout: &Dropout,
+    first: u32,
+    coupled: &mut [F],
+) {
     let scale = F::from_f64(dropout.scale());
     for (t, (a, coupled)) in a.chunks_mut(stride).zip(coupled.chunks_mut(stride)).take(n).enumerate() {
         let (past, future) = coupled[..n].split_at_mut(t + 1);
@@ -67,8 +74,8 @@ pub fn coupled<A: Arch, F: Real>(n: usize, a: &[F], stride: usize, dropout: &Dro
     }
 }
 
-/// A as `drop` or `forward` left it, da (gradient of the coupled matrix) -> dscores in place of da; zeros after the
-/// diagonal
+/// A as `drop` or `forward` left it, da (gradient of the coupled matrix) -> dscores in place of da; zeros
+/// after the diagonal
 #[apply(vectorised)]
 pub fn backward<A: Arch, F: Real>(n: usize, a: &[F], stride: usize, dropout: &Dropout, da: &mut [F]) {
     let scale = F::from_f64(dropout.scale());

@@ -22,8 +22,8 @@ pub fn forward<A: Arch, F: Real>(vocab: usize, scale: F, targets: &[u8], raw: &m
     }
 }
 
-/// raw (n x vocab), targets (n) -> losses (n) in nats; draw = `weight` * d loss / d raw in place of raw; returns
-/// `weight` * d loss / d scale
+/// raw (n x vocab), targets (n) -> losses (n) in nats; draw = `weight` * d loss / d raw in place of raw;
+/// returns `weight` * d loss / d scale
 #[apply(vectorised)]
 pub fn forward_backward<A: Arch, F: Real>(
     vocab: usize,

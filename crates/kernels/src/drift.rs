@@ -1,8 +1,8 @@
 //! Gated, drifted phasors: q~ and k~, whose dot products are the scores.
 //!
-//! q~_t = c g^q_t (cos, sin)(theta_t + omega t) and k~_t = g^k_t (cos, sin)(theta_t + omega t), the drift being one
-//! rotation of psi(theta) by a table. Rows of q~ and k~ hold, head by head, kh cosines, kh sines and room for `extra`
-//! values of the low-rank transport frame (see [`crate::frame`]).
+//! q~_t = c g^q_t (cos, sin)(theta_t + omega t) and k~_t = g^k_t (cos, sin)(theta_t + omega t), the drift
+//! being one rotation of psi(theta) by a table. Rows of q~ and k~ hold, head by head, kh cosines, kh sines
+//! and room for `extra` values of the low-rank transport frame (see [`crate::frame`]).
 
 use crate::Real;
 use crate::arch::Arch;

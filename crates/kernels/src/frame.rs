@@ -1,7 +1,8 @@
-//! The low-rank transport frame F_t in R^{kh x r} of a head: contraction F^T z of phasors and expansion F y back.
+//! The low-rank transport frame F_t in R^{kh x r} of a head: contraction F^T z of phasors and expansion F y
+//! back.
 //!
-//! A frame's row holds, for each of kh coordinates, r values. Phasors are kh real and kh imaginary parts, contracted
-//! ones r real and r imaginary parts. F is real, so both parts contract alike.
+//! A frame's row holds, for each of kh coordinates, r values. Phasors are kh real and kh imaginary parts,
+//! contracted ones r real and r imaginary parts. F is real, so both parts contract alike.
 
 use crate::Real;
 
@@ -38,8 +39,8 @@ impl<F: Real> Frame<'_, F> {
     }
 }
 
-/// Gradient of the frame in both `contract` (y = dy) and `expand` (re, im = their gradients): an outer product.
-/// re, im (kh each), y (2r) -> dframe (kh x r)
+/// Gradient of the frame in both `contract` (y = dy) and `expand` (re, im = their gradients): an outer
+/// product. re, im (kh each), y (2r) -> dframe (kh x r)
 pub fn backward<F: Real>(rank: usize, re: &[F], im: &[F], y: &[F], dframe: &mut [F]) {
     let (y_re, y_im) = y.split_at(rank);
     for ((dframe, &re), &im) in dframe.chunks_exact_mut(rank).zip(re).zip(im) {

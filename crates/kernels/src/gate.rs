@@ -19,8 +19,8 @@ pub enum Activation {
 /// Keeps the mean from being zero.
 const EPSILON: f64 = 1e-12;
 
-/// pre (n rows of `stride`, k used) -> gates (n x k), inverse_mean (n x heads; ones if not `normalize`); pre becomes
-/// the activation's slope, which is all that the backward pass needs of it
+/// pre (n rows of `stride`, k used) -> gates (n x k), inverse_mean (n x heads; ones if not `normalize`); pre
+/// becomes the activation's slope, which is all that the backward pass needs of it
 #[apply(vectorised)]
 pub fn forward<A: Arch, F: Real>(
     activation: Activation,
@@ -78,7 +78,8 @@ pub fn backward<A: Arch, F: Real>(
     for (((slope, (gates, inverse_mean)), dgates), dpre) in rows {
         for (head, &inverse) in inverse_mean.iter().enumerate() {
             let block = head * kh..(head + 1) * kh;
-            let (slope, gates, dgates) = (&slope[block.clone()], &gates[block.clone()], &dgates[block.clone()]);
+            let (slope, gates, dgates) =
+                (&slope[block.clone()], &gates[block.clone()], &dgates[block.clone()]);
             let dpre = &mut dpre[block];
             // d(g / mean|g|): what moves the mean moves every gate of the head.
             let shift = if normalize { dot::<A, F>(dgates, gates) / F::from_f64(kh as f64) } else { F::ZERO };

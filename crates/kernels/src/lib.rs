@@ -1,11 +1,11 @@
 //! Numeric primitives of Kuramoto Attention on plain slices.
 //!
-//! Every operation is one file with a `forward` and a `backward`. Matrices are row-major; the shapes stand on the
-//! first doc line of each function, with `n` rows (tokens). A backward takes what its forward saved, under the same
-//! names, and *adds* into gradients unless its doc line says that it writes.
+//! Every operation is one file with a `forward` and a `backward`. Matrices are row-major; the shapes stand on
+//! the first doc line of each function, with `n` rows (tokens). A backward takes what its forward saved,
+//! under the same names, and *adds* into gradients unless its doc line says that it writes.
 //!
-//! Everything is generic over [`Real`] (`f32`, `f64`), so gradient checks by finite differences run on the very code
-//! that trains. Vector instructions are chosen at run time in one place, [`arch`].
+//! Everything is generic over [`Real`] (`f32`, `f64`), so gradient checks by finite differences run on the
+//! very code that trains. Vector instructions are chosen at run time in one place, [`arch`].
 
 #[macro_use]
 pub mod arch;

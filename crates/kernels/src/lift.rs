@@ -18,7 +18,9 @@ pub fn forward<A: Arch, F: Real>(k: usize, theta: &[F], psi: &mut [F]) {
 /// psi, dpsi (n x 2k) -> dtheta (n x k)
 #[apply(vectorised)]
 pub fn backward<A: Arch, F: Real>(k: usize, psi: &[F], dpsi: &[F], dtheta: &mut [F]) {
-    for ((psi, dpsi), dtheta) in psi.chunks_exact(2 * k).zip(dpsi.chunks_exact(2 * k)).zip(dtheta.chunks_exact_mut(k)) {
+    for ((psi, dpsi), dtheta) in
+        psi.chunks_exact(2 * k).zip(dpsi.chunks_exact(2 * k)).zip(dtheta.chunks_exact_mut(k))
+    {
         let (cos, sin) = psi.split_at(k);
         let (dcos, dsin) = dpsi.split_at(k);
         for j in 0..k {

@@ -1,4 +1,5 @@
-//! The Kuramoto direction: the resultant G projected on the tangent at the token's own phase, times the value gate.
+//! The Kuramoto direction: the resultant G projected on the tangent at the token's own phase, times the value
+//! gate.
 //!
 //! a = Im(conj(z) G) = cos theta Im G - sin theta Re G = sum_u A sin(theta_u - theta_t), and u = v a.
 

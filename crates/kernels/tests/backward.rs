@@ -26,11 +26,16 @@ fn check(what: &str, x: &[f64], gradient: &[f64], f: impl Fn(&[f64]) -> f64) {
             x[i] = y;
             f(&x)
         };
-        let slope = (8.0 * (f_at(at + step) - f_at(at - step)) - (f_at(at + 2.0 * step) - f_at(at - 2.0 * step)))
+        let slope = (8.0 * (f_at(at + step) - f_at(at - step))
+            - (f_at(at + 2.0 * step) - f_at(at - 2.0 * step)))
             / (12.0 * step);
         x[i] = at;
         let off = (slope - gradient[i]).abs();
-        assert!(off <= 1e-8 * slope.abs().max(1.0), "{what} [{i}]: {} but differences say {slope}", gradient[i]);
+        assert!(
+            off <= 1e-8 * slope.abs().max(1.0),
+            "{what} [{i}]: {} but differences say {slope}",
+            gradient[i]
+        );
     }
 }
 
@@ -63,7 +68,8 @@ fn gate_backward() {
             let stride = K + 2;
             let (pre, weights) = (values(N * stride, 3), values(N * K, 4));
             let forward = |pre: &[f64]| {
-                let (mut gates, mut inverse, mut slope) = (vec![0.0; N * K], vec![0.0; N * heads], pre.to_vec());
+                let (mut gates, mut inverse, mut slope) =
+                    (vec![0.0; N * K], vec![0.0; N * heads], pre.to_vec());
                 gate::forward(activation, normalize, heads, K, &mut slope, stride, &mut gates, &mut inverse);
                 (gates, inverse, slope)
             };
@@ -215,7 +221,8 @@ fn layer_norm_backward() {
         (dot(&y, &weights), normal, inverse_sd)
     };
     let (_, normal, inverse_sd) = loss(&x, &scale, &bias);
-    let (mut dy, mut dscale, mut dbias, mut dx) = (weights.clone(), vec![0.0; K], vec![0.0; K], vec![0.0; N * K]);
+    let (mut dy, mut dscale, mut dbias, mut dx) =
+        (weights.clone(), vec![0.0; K], vec![0.0; K], vec![0.0; N * K]);
     layer_norm::affine_backward(K, &normal, &scale, &mut dy, &mut dscale, &mut dbias);
     layer_norm::backward(K, &normal, &inverse_sd, &dy, &mut dx);
     check("x", &x, &dx, |x| loss(x, &scale, &bias).0);
@@ -250,7 +257,8 @@ fn cross_entropy_backward() {
             losses
         };
         let (mut draw, mut losses, mut spare) = (raw.clone(), [0.0; N], vec![0.0; vocab]);
-        let dscale = cross_entropy::forward_backward(vocab, scale, 0.25, &targets, &mut draw, &mut losses, &mut spare);
+        let dscale =
+            cross_entropy::forward_backward(vocab, scale, 0.25, &targets, &mut draw, &mut losses, &mut spare);
         for (a, b) in losses.iter().zip(loss(&raw, scale)) {
             assert!((a - b).abs() < 1e-14);
         }

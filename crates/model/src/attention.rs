@@ -49,7 +49,14 @@ impl Head {
     }
 
     /// x, y (n x width) -> s (n x n) = x y^T below the diagonal
-    pub fn dot<F: Real>(self, x: Columns<F>, y: Columns<F>, s: &mut [F], packed: &mut Packed<F>, accumulate: bool) {
+    pub fn dot<F: Real>(
+        self,
+        x: Columns<F>,
+        y: Columns<F>,
+        s: &mut [F],
+        packed: &mut Packed<F>,
+        accumulate: bool,
+    ) {
         packed.pack_transposed(y.data, y.stride, y.width, self.n);
         product(s, self.stride, self.n, x.rows(), packed, accumulate, Causal::OutputBelow);
     }
@@ -61,7 +68,13 @@ impl Head {
     }
 
     /// a (n x n), dout (n x width) -> dvalues (n x width) = a^T dout
-    pub fn mix_back<F: Real>(self, a: &[F], dout: Columns<F>, dvalues: ColumnsMut<F>, packed: &mut Packed<F>) {
+    pub fn mix_back<F: Real>(
+        self,
+        a: &[F],
+        dout: Columns<F>,
+        dvalues: ColumnsMut<F>,
+        packed: &mut Packed<F>,
+    ) {
         packed.pack(dout.data, dout.stride, self.n, dout.width);
         let a = View::transposed(a, self.stride);
         product(dvalues.data, dvalues.stride, self.n, a, packed, false, Causal::InnerFuture);

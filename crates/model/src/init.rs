@@ -1,7 +1,7 @@
 //! Initialization as a pure function of the seed and each parameter's name.
 //!
-//! Every tensor has a random stream of its own, keyed by its name: two configurations that share a parameter start it
-//! alike, so an ablation differs from the reference only where it must.
+//! Every tensor has a random stream of its own, keyed by its name: two configurations that share a parameter
+//! start it alike, so an ablation differs from the reference only where it must.
 
 use crate::layout::Tensor;
 use crate::random;

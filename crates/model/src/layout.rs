@@ -1,9 +1,9 @@
 //! The named layout of the parameter arena.
 //!
-//! Parameters lie back to back in one arena, without padding, so its length is the parameter count. Names and shapes
-//! are those of the weight files: linear weights are `[out, in]`. Maps that read the same input are adjacent, so that
-//! one matrix product serves them: `[wq; wk; wf; wv]` of a gate set, `[gate; up]` of a SwiGLU, `[wq; wk; wv]` of
-//! transformer attention.
+//! Parameters lie back to back in one arena, without padding, so its length is the parameter count. Names and
+//! shapes are those of the weight files: linear weights are `[out, in]`. Maps that read the same input are
+//! adjacent, so that one matrix product serves them: `[wq; wk; wf; wv]` of a gate set, `[gate; up]` of a
+//! SwiGLU, `[wq; wk; wv]` of transformer attention.
 
 /// What a parameter is, for weight decay and for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

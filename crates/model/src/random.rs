@@ -1,7 +1,8 @@
 //! Random draws, each a pure function of a generator's bits: uniform, normal, an index, an order.
 //!
-//! Generators are [`ChaCha8Rng`]s, seeded by a run and with a stream for each purpose, so that no draw moves another.
-//! The bits of every function here are part of the results of a run: a change starts every model elsewhere.
+//! Generators are [`ChaCha8Rng`]s, seeded by a run and with a stream for each purpose, so that no draw moves
+//! another. The bits of every function here are part of the results of a run: a change starts every model
+//! elsewhere.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -34,21 +35,22 @@ pub fn normal(random: &mut impl Rng) -> f64 {
     radius * (std::f64::consts::TAU * uniform(random)).cos()
 }
 
-/// Uniform in `0..end` by multiply and shift of one `next_u64`; no value is more likely than another by more than
-/// 2^-64. `end` must not be zero.
+/// Uniform in `0..end` by multiply and shift of one `next_u64`; no value is more likely than another by more
+/// than 2^-64. `end` must not be zero.
 pub fn below_u64(random: &mut impl Rng, end: u64) -> u64 {
     debug_assert!(end > 0);
     ((u128::from(random.next_u64()) * u128::from(end)) >> 64) as u64
 }
 
-/// Uniform in `0..end` by multiply and shift of one `next_u32`; no value is more likely than another by more than
-/// 2^-32. `end` must not be zero.
+/// Uniform in `0..end` by multiply and shift of one `next_u32`; no value is more likely than another by more
+/// than 2^-32. `end` must not be zero.
 pub fn below_u32(random: &mut impl Rng, end: u32) -> u32 {
     debug_assert!(end > 0);
     ((u64::from(random.next_u32()) * u64::from(end)) >> 32) as u32
 }
 
-/// A uniformly random order, by Fisher and Yates from the end, with one [`below_u64`] for each item but the first.
+/// A uniformly random order, by Fisher and Yates from the end, with one [`below_u64`] for each item but the
+/// first.
 pub fn shuffle_u64<T>(random: &mut impl Rng, items: &mut [T]) {
     for last in (1..items.len()).rev() {
         items.swap(last, below_u64(random, last as u64 + 1) as usize);
@@ -81,7 +83,8 @@ mod tests {
         assert_eq!(first(|random| below_u64(random, 1_000_000_007)), [318_068_704, 316_242_518, 199_910_868]);
         assert_eq!(first(|random| below_u32(random, 1_000_003)), [489_469, 318_069, 726_380]);
         // The logarithm and the cosine are the system's: their last bits are not ours to promise.
-        let normals = [0xBFE3_9514_4533_3B96, 0x3FF1_8E96_34EB_60E0, 0xBFFA_C278_764E_B19D].map(f64::from_bits);
+        let normals =
+            [0xBFE3_9514_4533_3B96, 0x3FF1_8E96_34EB_60E0, 0xBFFA_C278_764E_B19D].map(f64::from_bits);
         for (drawn, expected) in first(normal).into_iter().zip(normals) {
             assert!((drawn - expected).abs() < 1e-14, "{drawn} and {expected}");
         }

@@ -9,7 +9,8 @@ use crate::network::Purpose;
 use kuramoto_kernels::frame::{self, Frame};
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{
-    Causal, Packed, Real, View, bound, couple, cross_entropy, drift, gate, lift, linear, reduce, swiglu, tangent,
+    Causal, Packed, Real, View, bound, couple, cross_entropy, drift, gate, lift, linear, reduce, swiglu,
+    tangent,
 };
 
 impl Kuramoto {
@@ -61,7 +62,8 @@ impl Kuramoto {
         let (n, vocab, k) = (tokens.len(), self.config.vocab, self.config.width);
         let (scale, weight) = (self.logit_scale(parameters), F::from_f64(weight));
         let raw = &mut logits[..n * vocab];
-        let dscale = cross_entropy::forward_backward(vocab, scale, weight, targets, raw, losses, &mut scratch.spare);
+        let dscale =
+            cross_entropy::forward_backward(vocab, scale, weight, targets, raw, losses, &mut scratch.spare);
         let dlogits = &*raw;
         packed.pack(&scratch.psi, 2 * k, n, 2 * k);
         let map = match self.slots.readout {
@@ -74,7 +76,15 @@ impl Kuramoto {
                 weight
             }
         };
-        product(map.slice_mut(gradient), 2 * k, vocab, View::transposed(dlogits, vocab), packed, true, Causal::Full);
+        product(
+            map.slice_mut(gradient),
+            2 * k,
+            vocab,
+            View::transposed(dlogits, vocab),
+            packed,
+            true,
+            Causal::Full,
+        );
         let dpsi = &mut scratch.dpsi;
         product(dpsi, 2 * k, n, View::rows(dlogits, vocab), &tables.readout.backward, false, Causal::Full);
         scratch.dtheta[..n * k].fill(F::ZERO);
@@ -110,7 +120,15 @@ impl Kuramoto {
                 let (wide, dwide) = (&layer.wide[..n * 4 * k], &mut dwide[..n * 4 * k]);
                 swiglu::backward(2 * k, wide, dhidden, dwide, hidden);
                 packed.pack(hidden, 2 * k, n, 2 * k);
-                product(down.slice_mut(gradient), 2 * k, k, View::transposed(dy, k), packed, true, Causal::Full);
+                product(
+                    down.slice_mut(gradient),
+                    2 * k,
+                    k,
+                    View::transposed(dy, k),
+                    packed,
+                    true,
+                    Causal::Full,
+                );
                 packed.pack(&layer.mid, k, n, k);
                 let by_wide = View::transposed(dwide, 4 * k);
                 product(gate_up.slice_mut(gradient), k, 4 * k, by_wide, packed, true, Causal::Full);
@@ -119,14 +137,23 @@ impl Kuramoto {
             (FeedForwardSlots::Linear { weight, bias }, _) => {
                 linear::bias_backward(dy, bias.slice_mut(gradient));
                 packed.pack(&layer.mid, k, n, k);
-                product(weight.slice_mut(gradient), k, k, View::transposed(dy, k), packed, true, Causal::Full);
+                product(
+                    weight.slice_mut(gradient),
+                    k,
+                    k,
+                    View::transposed(dy, k),
+                    packed,
+                    true,
+                    Causal::Full,
+                );
                 product(dtheta, k, n, View::rows(dy, k), &maps.first.backward, true, Causal::Full);
             }
             (FeedForwardSlots::Swiglu { .. }, None) => unreachable!("a SwiGLU has a down map"),
         }
     }
 
-    /// du (in `dx`) -> dq, dkey, dpsi (written: what values received), the value and frame sections of dpre, dtheta
+    /// du (in `dx`) -> dq, dkey, dpsi (written: what values received), the value and frame sections of dpre,
+    /// dtheta
     fn attend_backward<F: Real>(
         &self,
         pass: &Pass<'_, F>,
@@ -155,7 +182,8 @@ impl Kuramoto {
         if let Some(first) = sections.frame {
             self.expand_frames_backward(first, n, layer, scratch);
         }
-        let Scratch { dx: du, dg, dpsi, dpre, da, coupled, q, key, dq, dkey, dframed, dframed_mean, .. } = scratch;
+        let Scratch { dx: du, dg, dpsi, dpre, da, coupled, q, key, dq, dkey, dframed, dframed_mean, .. } =
+            scratch;
         for head in 0..heads.heads {
             let a = &layer.a[head * self.context * stride..][..self.context * stride];
             let coupled: &[F] = if dropout.is_active() {
@@ -193,7 +221,13 @@ impl Kuramoto {
     }
 
     /// dg -> dframed_mean (written), the frame section of dpre (written)
-    fn expand_frames_backward<F: Real>(&self, first: usize, n: usize, layer: &Layer<F>, scratch: &mut Scratch<F>) {
+    fn expand_frames_backward<F: Real>(
+        &self,
+        first: usize,
+        n: usize,
+        layer: &Layer<F>,
+        scratch: &mut Scratch<F>,
+    ) {
         let (k, kh, rank, m) = (self.config.width, self.heads().kh(), self.rank(), self.slots.sections.total);
         let Scratch { dg, dpre, dframed_mean, .. } = scratch;
         for t in 0..n {
@@ -206,7 +240,13 @@ impl Kuramoto {
                 let at = t * m + first + head * kh * rank;
                 let token = (t * self.config.heads + head) * 2 * rank;
                 let (dre, dim) = (&dre[head * kh..][..kh], &dim[head * kh..][..kh]);
-                frame::backward(rank, dre, dim, &layer.framed_mean[token..][..2 * rank], &mut dpre[at..][..kh * rank]);
+                frame::backward(
+                    rank,
+                    dre,
+                    dim,
+                    &layer.framed_mean[token..][..2 * rank],
+                    &mut dpre[at..][..kh * rank],
+                );
                 let dmean = &mut dframed_mean[token..][..2 * rank];
                 dmean.fill(F::ZERO);
                 Frame { values: &layer.pre[at..][..kh * rank], rank }.contract(dre, dim, F::ONE, dmean);
@@ -225,7 +265,8 @@ impl Kuramoto {
     ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let n = tokens.len();
-        let (k, h, heads, sections) = (self.config.width, self.config.heads, self.heads(), self.slots.sections);
+        let (k, h, heads, sections) =
+            (self.config.width, self.config.heads, self.heads(), self.slots.sections);
         let m = sections.total;
         let c = self.score_scale(parameters);
         let mut dc = 0.0;
@@ -250,7 +291,8 @@ impl Kuramoto {
         }
     }
 
-    /// The frame's share: dq, dkey after the phasors -> dkey's phasors, dframed -> dpsi, both -> dpre; returns dc
+    /// The frame's share: dq, dkey after the phasors -> dkey's phasors, dframed -> dpsi, both -> dpre;
+    /// returns dc
     fn contract_frames_backward<F: Real>(
         &self,
         first: usize,
@@ -315,7 +357,15 @@ impl Kuramoto {
         let slots = self.slots.gates[gates];
         linear::bias_backward(dpre, slots.bias.slice_mut(gradient));
         packed.pack(&layer.psi, 2 * k, n, 2 * k);
-        product(slots.weight.slice_mut(gradient), 2 * k, m, View::transposed(dpre, m), packed, true, Causal::Full);
+        product(
+            slots.weight.slice_mut(gradient),
+            2 * k,
+            m,
+            View::transposed(dpre, m),
+            packed,
+            true,
+            Causal::Full,
+        );
         let dpsi = &mut scratch.dpsi;
         product(dpsi, 2 * k, n, View::rows(dpre, m), &tables.gates[gates].backward, true, Causal::Full);
     }

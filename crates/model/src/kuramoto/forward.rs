@@ -8,10 +8,17 @@ use crate::hooks::{Gates, Hooks};
 use crate::network::Purpose;
 use kuramoto_kernels::frame::Frame;
 use kuramoto_kernels::product::product;
-use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent};
+use kuramoto_kernels::{
+    Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent,
+};
 
 impl Kuramoto {
-    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut dyn Hooks<F>) {
+    pub(super) fn run_forward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        work: &mut Workspace<F>,
+        hooks: &mut dyn Hooks<F>,
+    ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, k) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, .. } = work;
@@ -53,7 +60,15 @@ impl Kuramoto {
         let (mid, theta) = (&layer.mid[..n * k], &mut scratch.theta[..n * k]);
         if slots.feed_forward.is_some() {
             let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
-            bound::forward(k, mid, &layer.y, radius(parameters, slots.log_r2), &dropout, &mut layer.rms2, theta);
+            bound::forward(
+                k,
+                mid,
+                &layer.y,
+                radius(parameters, slots.log_r2),
+                &dropout,
+                &mut layer.rms2,
+                theta,
+            );
         } else {
             theta.copy_from_slice(mid);
         }
@@ -78,7 +93,13 @@ impl Kuramoto {
     }
 
     /// theta -> psi, pre
-    pub(super) fn lift_and_map<F: Real>(&self, pass: &Pass<'_, F>, index: usize, theta: &[F], layer: &mut Layer<F>) {
+    pub(super) fn lift_and_map<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        theta: &[F],
+        layer: &mut Layer<F>,
+    ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, slots) = (tokens.len(), &self.slots.layers[index]);
         let (k, m) = (self.config.width, self.slots.sections.total);
@@ -93,7 +114,9 @@ impl Kuramoto {
         let (k, h, sections) = (self.config.width, self.config.heads, self.slots.sections);
         let (activation, normalize) = (self.activation(), self.config.gate_normalization);
         let Layer { pre, gq, gk, inverse_mean_q, inverse_mean_k, .. } = layer;
-        for (section, gates, inverse) in [(sections.q, gq, inverse_mean_q), (sections.key, gk, inverse_mean_k)] {
+        for (section, gates, inverse) in
+            [(sections.q, gq, inverse_mean_q), (sections.key, gk, inverse_mean_k)]
+        {
             let Some(first) = section else { continue };
             let (pre, gates, inverse) = (&mut pre[first..], &mut gates[..n * k], &mut inverse[..n * h]);
             gate::forward(activation, normalize, h, k, pre, sections.total, gates, inverse);
@@ -136,14 +159,24 @@ impl Kuramoto {
         if self.slots.sections.q.is_some() { (&layer.gq, &layer.gk) } else { (ones, ones) }
     }
 
-    /// q, key: the contracted drifted phasors F^T z~ after each head's phasors; framed: the contracted values F^T z
-    fn contract_frames<F: Real>(&self, first: usize, n: usize, c: F, layer: &mut Layer<F>, q: &mut [F], key: &mut [F]) {
+    /// q, key: the contracted drifted phasors F^T z~ after each head's phasors; framed: the contracted values
+    /// F^T z
+    fn contract_frames<F: Real>(
+        &self,
+        first: usize,
+        n: usize,
+        c: F,
+        layer: &mut Layer<F>,
+        q: &mut [F],
+        key: &mut [F],
+    ) {
         let (k, heads, rank) = (self.config.width, self.heads(), self.rank());
         let (kh, width, m) = (heads.kh(), heads.width(), self.slots.sections.total);
         for t in 0..n {
             let (cos, sin) = layer.psi[t * 2 * k..][..2 * k].split_at(k);
             for head in 0..heads.heads {
-                let frame = Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
+                let frame =
+                    Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
                 let at = t * heads.row() + head * width;
                 let (z, y) = key[at..][..width].split_at_mut(2 * kh);
                 y.fill(F::ZERO);
@@ -198,7 +231,12 @@ impl Kuramoto {
             if heads.extra > 0 {
                 let (frames, first) = (heads.heads * heads.extra, head * heads.extra);
                 let values = Columns::new(&layer.framed, frames, first, heads.extra);
-                attention.mix(coupled, values, ColumnsMut::new(&mut layer.framed_mean, frames, first), packed);
+                attention.mix(
+                    coupled,
+                    values,
+                    ColumnsMut::new(&mut layer.framed_mean, frames, first),
+                    packed,
+                );
             }
         }
         self.direction(n, &scratch.ones, layer);
@@ -233,7 +271,8 @@ impl Kuramoto {
         for t in 0..n {
             let (re, im) = layer.g[t * 2 * k..][..2 * k].split_at_mut(k);
             for head in 0..self.config.heads {
-                let frame = Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
+                let frame =
+                    Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
                 let mean = &layer.framed_mean[(t * self.config.heads + head) * 2 * rank..][..2 * rank];
                 frame.expand(mean, &mut re[head * kh..][..kh], &mut im[head * kh..][..kh]);
             }
@@ -241,7 +280,13 @@ impl Kuramoto {
     }
 
     /// mid -> y
-    fn feed_forward<F: Real>(&self, pass: &Pass<'_, F>, index: usize, layer: &mut Layer<F>, scratch: &mut Scratch<F>) {
+    fn feed_forward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        layer: &mut Layer<F>,
+        scratch: &mut Scratch<F>,
+    ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let n = tokens.len();
         let Some(set) = self.slots.layers[index].feed_forward else { return };

@@ -19,8 +19,8 @@
 //! One layer is equation (1) of the paper: gates and drifted phasors, [`kernels::couple`] for A, `g` = A psi,
 //! [`kernels::tangent`] for the direction, [`kernels::bound`] for the step, then the SwiGLU and its own bounded step.
 //!
-//! Two exact savings: the gates' pre-activations of layer 0 depend on the byte alone, so they are a table of V rows
-//! ([`Tables`]); and tiles above the causal diagonal are never computed.
+//! Two exact savings: the gates' pre-activations of layer 0 depend on the byte alone, so they are a table of
+//! V rows ([`Tables`]); and tiles above the causal diagonal are never computed.
 //!
 //! [`kernels::couple`]: kuramoto_kernels::couple
 //! [`kernels::tangent`]: kuramoto_kernels::tangent
@@ -118,9 +118,9 @@ impl Kuramoto {
     /// What raw logits are multiplied by.
     fn logit_scale<F: Real>(&self, parameters: &[F]) -> F {
         match self.config.readout {
-            Readout::Phase => {
-                F::from_f64(parameters[self.slots.logit_scale.start].to_f64() / (self.config.width as f64).sqrt())
-            }
+            Readout::Phase => F::from_f64(
+                parameters[self.slots.logit_scale.start].to_f64() / (self.config.width as f64).sqrt(),
+            ),
             Readout::Linear => F::ONE,
         }
     }
@@ -177,8 +177,12 @@ impl Network<F> for Kuramoto {
                 (ParameterKind::Scalar, "logit_scale") => Start::Constant(start.logit_scale),
                 (ParameterKind::Scalar, "log_r1") => Start::Constant(start.attention_radius.ln()),
                 (ParameterKind::Scalar, _) => Start::Constant(start.feed_forward_radius.ln()),
-                (ParameterKind::Bias, _) if tensor.name.ends_with("wv.bias") => Start::Constant(start.value_gate_bias),
-                (ParameterKind::Weight, _) if tensor.name.ends_with("wf.weight") => Start::Normal(start.frame_spread),
+                (ParameterKind::Bias, _) if tensor.name.ends_with("wv.bias") => {
+                    Start::Constant(start.value_gate_bias)
+                }
+                (ParameterKind::Weight, _) if tensor.name.ends_with("wf.weight") => {
+                    Start::Normal(start.frame_spread)
+                }
                 (ParameterKind::Weight, _) => init::linear(tensor.shape[1]),
                 (ParameterKind::Bias | ParameterKind::Norm, _) => Start::Constant(0.0),
             };
@@ -215,8 +219,9 @@ impl Network<F> for Kuramoto {
     }
 
     fn losses<'w>(&self, parameters: &[F], work: &'w mut Workspace<F>, targets: &[u8]) -> &'w [f64] {
-        let logits = &mut work.logits[..targets.len() * self.config.vocab];
-        cross_entropy::forward(self.config.vocab, self.logit_scale(parameters), targets, logits, &mut work.losses);
+        let (vocab, scale) = (self.config.vocab, self.logit_scale(parameters));
+        let logits = &mut work.logits[..targets.len() * vocab];
+        cross_entropy::forward(vocab, scale, targets, logits, &mut work.losses);
         &work.losses[..targets.len()]
     }
 

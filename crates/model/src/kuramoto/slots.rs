@@ -57,7 +57,8 @@ pub struct Slots {
     pub layers: Vec<LayerSlots>,
     pub readout: ReadoutSlots,
     pub logit_scale: Slot,
-    /// In a lane's gradient, after the parameters: the lifted prototypes (V x 2k); empty with a linear readout.
+    /// In a lane's gradient, after the parameters: the lifted prototypes (V x 2k); empty with a linear
+    /// readout.
     pub table_proto: Slot,
     /// In a lane's gradient, at its end: layer 0's table of `pre` (V x m).
     pub table_pre: Slot,
@@ -92,8 +93,11 @@ fn add_gates(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> Gate
     let present = maps.iter().filter(|(section, ..)| section.is_some());
     let mut weight = Slot::default();
     for (_, name, rows) in present.clone() {
-        weight =
-            weight.join(layout.add(format!("{prefix}gates.{name}.weight"), &[*rows, 2 * k], ParameterKind::Weight));
+        weight = weight.join(layout.add(
+            format!("{prefix}gates.{name}.weight"),
+            &[*rows, 2 * k],
+            ParameterKind::Weight,
+        ));
     }
     let mut bias = Slot::default();
     for (_, name, rows) in present {
@@ -151,7 +155,13 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         let log_r1 = radius(config.value_bound, "log_r1");
         let log_r2 = radius(config.feed_forward != FeedForward::None, "log_r2");
         let gates = gates.len() - 1;
-        layers.push(LayerSlots { omega, log_r1, log_r2, gates, feed_forward: feed_forward.len().checked_sub(1) });
+        layers.push(LayerSlots {
+            omega,
+            log_r1,
+            log_r2,
+            gates,
+            feed_forward: feed_forward.len().checked_sub(1),
+        });
     }
     let (readout, logit_scale) = match config.readout {
         Readout::Phase => {

@@ -65,7 +65,8 @@ impl<F: Real> Tables<F> {
     pub(super) fn floats(model: &Kuramoto) -> usize {
         let Shape { v, k, m, t } = Shape::for_model(model);
         let config = model.config();
-        let down = if config.feed_forward == FeedForward::Swiglu { PackedMap::<F>::floats(k, 2 * k) } else { 0 };
+        let down =
+            if config.feed_forward == FeedForward::Swiglu { PackedMap::<F>::floats(k, 2 * k) } else { 0 };
         let block = PackedMap::<F>::floats(first_outputs(config.feed_forward, k), k) + down;
         2 * v * 2 * k
             + v * m
@@ -92,7 +93,12 @@ struct Shape {
 
 impl Shape {
     fn for_model(model: &Kuramoto) -> Self {
-        Shape { v: model.config.vocab, k: model.config.width, m: model.slots.sections.total, t: model.context }
+        Shape {
+            v: model.config.vocab,
+            k: model.config.width,
+            m: model.slots.sections.total,
+            t: model.context,
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use super::{Pass, Transformer, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
 use crate::network::Purpose;
 use kuramoto_kernels::product::product;
-use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, cross_entropy, layer_norm, linear, rope, swiglu};
+use kuramoto_kernels::{
+    Causal, Packed, Real, View, bound, couple, cross_entropy, layer_norm, linear, rope, swiglu,
+};
 
 impl Transformer {
     pub(super) fn run_backward<F: Real>(
@@ -26,7 +28,15 @@ impl Transformer {
         packed.pack(&scratch.normal, d, n, d);
         let dhead = self.slots.head.slice_mut(gradient);
         product(dhead, d, vocab, View::transposed(dlogits, vocab), packed, true, Causal::Full);
-        product(&mut scratch.dy, d, n, View::rows(dlogits, vocab), &tables.head.backward, false, Causal::Full);
+        product(
+            &mut scratch.dy,
+            d,
+            n,
+            View::rows(dlogits, vocab),
+            &tables.head.backward,
+            false,
+            Causal::Full,
+        );
         scratch.dx[..n * d].fill(F::ZERO);
         let (normal, dnormal) = (&scratch.normal[..n * d], &scratch.dy[..n * d]);
         layer_norm::backward(d, normal, &scratch.inverse_sd, dnormal, &mut scratch.dx);
@@ -61,7 +71,15 @@ impl Transformer {
         let (wide, dwide) = (&layer.wide[..n * 8 * d], &mut dwide[..n * 8 * d]);
         swiglu::backward(4 * d, wide, dhidden, dwide, hidden);
         packed.pack(hidden, 4 * d, n, 4 * d);
-        product(slots.down.slice_mut(gradient), 4 * d, d, View::transposed(dz, d), packed, true, Causal::Full);
+        product(
+            slots.down.slice_mut(gradient),
+            4 * d,
+            d,
+            View::transposed(dz, d),
+            packed,
+            true,
+            Causal::Full,
+        );
         let normal = &layer.normal2[..n * d];
         let [weight, bias] = slots.ln2.map(|slot| slot.slice(parameters));
         layer_norm::affine(d, normal, weight, bias, y);
@@ -86,7 +104,8 @@ impl Transformer {
     ) {
         let Pass { tables, tokens, .. } = *pass;
         let n = tokens.len();
-        let (d, h, width, stride) = (self.config.width, self.config.heads, self.head_width(), self.attention_stride());
+        let (d, h, width, stride) =
+            (self.config.width, self.config.heads, self.head_width(), self.attention_stride());
         let slots = &self.slots.layers[index];
         let Scratch { z, coupled, dx, dz, dy: do_, dqkv, da, .. } = scratch;
         let dz = &mut dz[..n * d];

@@ -9,7 +9,12 @@ use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, layer_norm, linear, rope, swiglu};
 
 impl Transformer {
-    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut dyn Hooks<F>) {
+    pub(super) fn run_forward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        work: &mut Workspace<F>,
+        hooks: &mut dyn Hooks<F>,
+    ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, d) = (tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, .. } = work;

@@ -9,8 +9,8 @@
 //! | `o` | n x d | attention-weighted values, heads side by side |
 //! | `wide` | n x 8d | gate and up of the SwiGLU |
 //!
-//! As in the Kuramoto model, layer 0's queries, keys and values before RoPE depend on the byte alone and are a table
-//! of V rows.
+//! As in the Kuramoto model, layer 0's queries, keys and values before RoPE depend on the byte alone and are
+//! a table of V rows.
 
 mod backward;
 mod decode;
@@ -112,17 +112,19 @@ fn lay_out(config: &TransformerConfig) -> (Layout, Slots) {
             let weight = layout.add(format!("layers.{i}.{name}.weight"), &[d], ParameterKind::Norm);
             [weight, layout.add(format!("layers.{i}.{name}.bias"), &[d], ParameterKind::Bias)]
         };
-        let stack = |layout: &mut Layout, names: &[&str], what: &str, shape: &[usize], kind: ParameterKind| {
-            names.iter().fold(Slot::default(), |slot, name| {
-                slot.join(layout.add(format!("layers.{i}.{name}.{what}"), shape, kind))
-            })
-        };
+        let stack =
+            |layout: &mut Layout, names: &[&str], what: &str, shape: &[usize], kind: ParameterKind| {
+                names.iter().fold(Slot::default(), |slot, name| {
+                    slot.join(layout.add(format!("layers.{i}.{name}.{what}"), shape, kind))
+                })
+            };
         let ln1 = norm(&mut layout, "ln1");
         let qkv = stack(&mut layout, &["wq", "wk", "wv"], "weight", &[d, d], ParameterKind::Weight);
         let qkv_bias = stack(&mut layout, &["wq", "wk", "wv"], "bias", &[d], ParameterKind::Bias);
         let wo = layout.add(format!("layers.{i}.wo.weight"), &[d, d], ParameterKind::Weight);
         let ln2 = norm(&mut layout, "ln2");
-        let gate_up = stack(&mut layout, &["ffn.gate", "ffn.up"], "weight", &[4 * d, d], ParameterKind::Weight);
+        let gate_up =
+            stack(&mut layout, &["ffn.gate", "ffn.up"], "weight", &[4 * d, d], ParameterKind::Weight);
         let down = layout.add(format!("layers.{i}.ffn.down.weight"), &[d, 4 * d], ParameterKind::Weight);
         let down_bias = layout.add(format!("layers.{i}.ffn.down.bias"), &[d], ParameterKind::Bias);
         layers.push(LayerSlots { ln1, qkv, qkv_bias, wo, ln2, gate_up, down, down_bias });

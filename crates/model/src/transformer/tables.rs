@@ -1,4 +1,5 @@
-//! What is derived from the parameters once per step: packed weights, and layer 0's queries, keys and values by byte.
+//! What is derived from the parameters once per step: packed weights, and layer 0's queries, keys and values
+//! by byte.
 
 use super::Transformer;
 use crate::packed::PackedMap;
@@ -104,7 +105,14 @@ impl Transformer {
         product(dy, d, v, View::rows(dqkv, 3 * d), &tables.layers[0].qkv.backward, false, Causal::Full);
         let norm = first.ln1[0].join(first.ln1[1]).slice_mut(gradient);
         let (dweight, dbias) = norm.split_at_mut(d);
-        layer_norm::affine_backward(d, &tables.emb_normal, first.ln1[0].slice(parameters), dy, dweight, dbias);
+        layer_norm::affine_backward(
+            d,
+            &tables.emb_normal,
+            first.ln1[0].slice(parameters),
+            dy,
+            dweight,
+            dbias,
+        );
         let demb = self.slots.emb.slice_mut(gradient);
         layer_norm::backward(d, &tables.emb_normal, &tables.emb_inverse_sd, dy, demb);
     }

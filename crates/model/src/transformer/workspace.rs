@@ -23,7 +23,13 @@ impl Sizes {
 
     pub fn for_model(model: &Transformer) -> Self {
         let config = &model.config;
-        Sizes { t: model.context, v: config.vocab, d: config.width, h: config.heads, stride: model.attention_stride() }
+        Sizes {
+            t: model.context,
+            v: config.vocab,
+            d: config.width,
+            h: config.heads,
+            stride: model.attention_stride(),
+        }
     }
 }
 
