@@ -63,7 +63,7 @@ pub fn drop<A: Arch, F: Real>(
 
 /// A as `drop` left it -> coupled, the matrix that multiplied the values
 #[apply(vectorised)]
-pub fn coupled<A: Arch, F: Real>(n: usize, a: &[F], stride: usize, dropout: &Dropout, coupled: &mut [F]) {
+pub fn kept<A: Arch, F: Real>(n: usize, a: &[F], stride: usize, dropout: &Dropout, coupled: &mut [F]) {
     let scale = F::from_f64(dropout.scale());
     for (t, (a, coupled)) in a.chunks(stride).zip(coupled.chunks_mut(stride)).take(n).enumerate() {
         let (past, future) = coupled[..n].split_at_mut(t + 1);

@@ -139,7 +139,7 @@ fn couple_backward() {
         let (mut a, mut coupled, mut again) = (scores.clone(), vec![0.0; N * stride], vec![0.0; N * stride]);
         couple::forward(N, &mut a, stride);
         couple::drop(N, &mut a, stride, &dropout, 0, &mut coupled);
-        couple::coupled(N, &a, stride, &dropout, &mut again);
+        couple::kept(N, &a, stride, &dropout, &mut again);
         assert_eq!(coupled, again, "the mask is kept in the signs");
         let mut da = weights.clone();
         couple::backward(N, &a, stride, &dropout, &mut da);

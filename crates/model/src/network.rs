@@ -32,7 +32,7 @@ pub struct Pass<'a, F, T> {
 }
 
 /// What a dropout mask is for; part of its key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Attention = 1,
     FirstIncrement = 2,

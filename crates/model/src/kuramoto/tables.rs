@@ -26,8 +26,8 @@ struct DriftTable<F> {
 pub struct Tables<F> {
     /// psi of the embedding (V x 2k).
     pub(super) emb_psi: AlignedVec<F>,
-    /// Layer 0's `pre` for every byte (V x m).
-    pub(super) emb_pre: AlignedVec<F>,
+    /// Layer 0's `preactivations` for every byte (V x m).
+    pub(super) emb_preactivations: AlignedVec<F>,
     drift: Vec<DriftTable<F>>,
     pub(super) gates: Vec<PackedMap<F>>,
     pub(super) feed_forward: Vec<PackedFeedForward<F>>,
@@ -49,7 +49,7 @@ impl<F: Real> Tables<F> {
         };
         Tables {
             emb_psi: AlignedVec::zeros(v * 2 * k),
-            emb_pre: AlignedVec::zeros(v * m),
+            emb_preactivations: AlignedVec::zeros(v * m),
             drift: (0..config.layers)
                 .map(|_| DriftTable { cos: AlignedVec::zeros(t * k), sin: AlignedVec::zeros(t * k) })
                 .collect(),
@@ -139,16 +139,16 @@ impl Kuramoto {
         }
         lift::forward(k, slots.emb.slice(parameters), &mut tables.emb_psi);
         let first = slots.layers[0].gates;
-        linear::fill_bias(slots.gates[first].bias.slice(parameters), &mut tables.emb_pre);
+        linear::fill_bias(slots.gates[first].bias.slice(parameters), &mut tables.emb_preactivations);
         let psi = View::rows(&tables.emb_psi, 2 * k);
-        product(&mut tables.emb_pre, m, v, psi, &tables.gates[first].forward, true, Causal::Full);
+        product(&mut tables.emb_preactivations, m, v, psi, &tables.gates[first].forward, true, Causal::Full);
     }
 
     pub(super) fn fold_tables<F: Real>(&self, tables: &mut Tables<F>, gradient: &mut [F]) {
         let Shape { v, k, m, .. } = Shape::for_model(self);
         let slots = &self.slots;
         let (gradient, by_tables) = gradient.split_at_mut(self.layout.count());
-        let (dproto_psi, dpre) = by_tables.split_at(slots.table_proto.len);
+        let (dproto_psi, dpreactivations) = by_tables.split_at(slots.table_proto.len);
         if let ReadoutSlots::Phase { proto } = slots.readout {
             lift::backward(k, &tables.proto_psi, dproto_psi, proto.slice_mut(gradient));
         }
@@ -157,12 +157,28 @@ impl Kuramoto {
         }
         let first = slots.layers[0].gates;
         let gates = slots.gates[first];
-        linear::bias_backward(dpre, gates.bias.slice_mut(gradient));
+        linear::bias_backward(dpreactivations, gates.bias.slice_mut(gradient));
         tables.emb_packed.pack(&tables.emb_psi, 2 * k, v, 2 * k);
         let dweight = gates.weight.slice_mut(gradient);
-        product(dweight, 2 * k, m, View::transposed(dpre, m), &tables.emb_packed, true, Causal::Full);
+        product(
+            dweight,
+            2 * k,
+            m,
+            View::transposed(dpreactivations, m),
+            &tables.emb_packed,
+            true,
+            Causal::Full,
+        );
         let dpsi = &mut tables.emb_dpsi;
-        product(dpsi, 2 * k, v, View::rows(dpre, m), &tables.gates[first].backward, false, Causal::Full);
+        product(
+            dpsi,
+            2 * k,
+            v,
+            View::rows(dpreactivations, m),
+            &tables.gates[first].backward,
+            false,
+            Causal::Full,
+        );
         lift::backward(k, &tables.emb_psi, dpsi, slots.emb.slice_mut(gradient));
     }
 }

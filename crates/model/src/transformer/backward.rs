@@ -119,7 +119,7 @@ impl Transformer {
         for head in 0..h {
             let a = &layer.a[head * self.context * stride..][..self.context * stride];
             let coupled: &[F] = if dropout.is_active() {
-                couple::coupled(n, a, stride, &dropout, coupled);
+                couple::kept(n, a, stride, &dropout, coupled);
                 coupled
             } else {
                 a
