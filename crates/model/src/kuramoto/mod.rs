@@ -16,7 +16,7 @@
 //! | `coupling` | A | h x n x n | causal softmax of the scores (`prop:coordasc`, Proposition 1) |
 //! | `resultant` | G | n x 2k | coupling-weighted mean of psi: real parts, then imaginary parts |
 //! | (in [`kernels::tangent`]) | a | n x k | Kuramoto direction (`lem:weld`, Lemma 2) |
-//! | value section of `preactivations` | v(theta_t) | n x k | signed value gate (`sec:valuepath`, Section 3.4) |
+//! | (in `preactivations`) | v(theta_t) | n x k | signed value gate (`sec:valuepath`, Section 3.4) |
 //! | `update` | v . a | n x k | gated direction, before its bound |
 //! | `middle` | theta_t after its first update | n x k | input of the feed-forward block |
 //! | `feed_forward` | SwiGLU(theta_t) | n x k | second increment, before its bound |

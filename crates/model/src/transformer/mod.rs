@@ -1,13 +1,18 @@
-//! The parameter-matched transformer: RoPE attention, SwiGLU, pre-norm.
+//! The parameter-matched transformer: RoPE attention, SwiGLU, pre-norm (Appendix B, `app:experimental`).
+//!
+//! Names in the code; n tokens, d channels, h heads. The paper gives this model no symbols of its own.
 //!
 //! | here | shape | meaning |
 //! |---|---|---|
-//! | `x` | n x d | residual stream |
-//! | `normal` | n x d | layer-normalized stream, before scale and bias |
+//! | `stream` | n x d | residual stream |
+//! | `normal1`, `normal2`, `final_normal` | n x d | layer-normalized stream, before scale and bias |
+//! | `inverse_sd1`, `inverse_sd2`, `final_inverse_sd` | n | what it was multiplied by |
+//! | `normalized` | n x d | normalized stream after scale and bias |
 //! | `qkv` | n x 3d | queries, keys (both turned by RoPE; queries carry 1 / sqrt(d / h)) and values |
-//! | `a` | h x n x n | causal softmax attention |
-//! | `o` | n x d | attention-weighted values, heads side by side |
-//! | `wide` | n x 8d | gate and up of the SwiGLU |
+//! | `attention` | h x n x n | causal softmax attention |
+//! | `mixed` | n x d | attention-weighted values, heads side by side |
+//! | `gate_up` | n x 8d | gate and up of the SwiGLU |
+//! | `increment` | n x d | output of attention's projection or of the SwiGLU, before dropout |
 //!
 //! As in the Kuramoto model, layer 0's queries, keys and values before RoPE depend on the byte alone and are
 //! a table of V rows.

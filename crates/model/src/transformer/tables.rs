@@ -28,8 +28,8 @@ pub struct Tables<F> {
     emb_normal: AlignedVec<F>,
     emb_inverse_sd: AlignedVec<F>,
     /// Normalized, scaled and biased embedding (V x d), and its gradient while folding.
-    emb_y: AlignedVec<F>,
-    emb_dy: AlignedVec<F>,
+    emb_normalized: AlignedVec<F>,
+    emb_dnormalized: AlignedVec<F>,
     emb_packed: Packed<F>,
 }
 
@@ -52,8 +52,8 @@ impl<F: Real> Tables<F> {
             emb_qkv: AlignedVec::zeros(v * 3 * d),
             emb_normal: AlignedVec::zeros(v * d),
             emb_inverse_sd: AlignedVec::zeros(v),
-            emb_y: AlignedVec::zeros(v * d),
-            emb_dy: AlignedVec::zeros(v * d),
+            emb_normalized: AlignedVec::zeros(v * d),
+            emb_dnormalized: AlignedVec::zeros(v * d),
             emb_packed: Packed::with_capacity(v, d),
         }
     }
@@ -87,9 +87,9 @@ impl Transformer {
         layer_norm::forward(d, emb, &mut tables.emb_normal, &mut tables.emb_inverse_sd);
         let first = &self.slots.layers[0];
         let [weight, bias] = first.ln1.map(|slot| slot.slice(parameters));
-        layer_norm::affine(d, &tables.emb_normal, weight, bias, &mut tables.emb_y);
+        layer_norm::affine(d, &tables.emb_normal, weight, bias, &mut tables.emb_normalized);
         linear::fill_bias(first.qkv_bias.slice(parameters), &mut tables.emb_qkv);
-        let y = View::rows(&tables.emb_y, d);
+        let y = View::rows(&tables.emb_normalized, d);
         product(&mut tables.emb_qkv, 3 * d, v, y, &tables.layers[0].qkv.forward, true, Causal::Full);
     }
 
@@ -98,10 +98,10 @@ impl Transformer {
         let (gradient, dqkv) = gradient.split_at_mut(self.layout.count());
         let first = &self.slots.layers[0];
         linear::bias_backward(dqkv, first.qkv_bias.slice_mut(gradient));
-        tables.emb_packed.pack(&tables.emb_y, d, v, d);
+        tables.emb_packed.pack(&tables.emb_normalized, d, v, d);
         let dweight = first.qkv.slice_mut(gradient);
         product(dweight, d, 3 * d, View::transposed(dqkv, 3 * d), &tables.emb_packed, true, Causal::Full);
-        let dy = &mut tables.emb_dy;
+        let dy = &mut tables.emb_dnormalized;
         product(dy, d, v, View::rows(dqkv, 3 * d), &tables.layers[0].qkv.backward, false, Causal::Full);
         let norm = first.ln1[0].join(first.ln1[1]).slice_mut(gradient);
         let (dweight, dbias) = norm.split_at_mut(d);
