@@ -1,4 +1,4 @@
-//! AdamW: Adam with decoupled weight decay.
+//! AdamW: Adam with decoupled weight decay (Appendix B, training).
 
 use crate::Real;
 use crate::arch::Arch;
