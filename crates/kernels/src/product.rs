@@ -66,8 +66,9 @@ pub struct Packed<F> {
 const MAX_DEPTH: usize = 512;
 /// Elements of the left operand worked on at a time, so that they stay in the second-level cache.
 const BLOCK: usize = 24 * 1024;
-/// Rows of the tallest microkernel.
-const MAX_ROWS: usize = 6;
+/// Rows of the tallest microkernel of any table: the buffer for gathered rows depends on it, and
+/// `microkernel.rs` checks every table against it when it is compiled.
+pub(crate) const MAX_ROWS: usize = 6;
 /// Row blocks gathered at a time, so that cache lines of a transposed left operand are used whole.
 const GROUP: usize = 8;
 
