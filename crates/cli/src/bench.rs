@@ -86,7 +86,12 @@ struct Configuration {
     dropout: f64,
 }
 
-const fn configuration(model: &'static str, preset: &'static str, width: usize, dropout: f64) -> Configuration {
+const fn configuration(
+    model: &'static str,
+    preset: &'static str,
+    width: usize,
+    dropout: f64,
+) -> Configuration {
     Configuration { model, preset, width, dropout }
 }
 
@@ -167,8 +172,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Measures every configuration with every number of threads, in turns; the best counts.
-fn best_of(rounds: usize, chosen: &[&Configuration], threads: &[usize], how: How) -> Result<Vec<Vec<Measured>>> {
-    let mut all: Vec<Vec<Option<Measured>>> = threads.iter().map(|_| chosen.iter().map(|_| None).collect()).collect();
+fn best_of(
+    rounds: usize,
+    chosen: &[&Configuration],
+    threads: &[usize],
+    how: How,
+) -> Result<Vec<Vec<Measured>>> {
+    let mut all: Vec<Vec<Option<Measured>>> =
+        threads.iter().map(|_| chosen.iter().map(|_| None).collect()).collect();
     for round in 1..=rounds {
         for (i, configuration) in chosen.iter().enumerate() {
             for (&threads, all) in threads.iter().zip(&mut all) {
@@ -186,7 +197,12 @@ fn best_of(rounds: usize, chosen: &[&Configuration], threads: &[usize], how: How
 }
 
 /// One thread first, then the others, and what follows for more.
-fn scaling(arguments: &Arguments, chosen: &[&Configuration], mut threads: Vec<usize>, how: How) -> Result<()> {
+fn scaling(
+    arguments: &Arguments,
+    chosen: &[&Configuration],
+    mut threads: Vec<usize>,
+    how: How,
+) -> Result<()> {
     threads.push(1);
     threads.sort_unstable();
     threads.dedup();
@@ -218,7 +234,11 @@ fn in_child(name: &str, how: How) -> Result<Measured> {
     command.args(["--lanes", &how.lanes.to_string(), "--seconds", &how.seconds.to_string()]);
     command.args(how.pin.then_some("--pin"));
     let output = command.output().with_context(|| format!("cannot start a process to measure {name}"))?;
-    ensure!(output.status.success(), "measuring {name} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    ensure!(
+        output.status.success(),
+        "measuring {name} failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
     serde_json::from_slice(&output.stdout).with_context(|| format!("measuring {name} printed no result"))
 }
 
@@ -235,7 +255,8 @@ fn ratios(all: &[Measured]) -> Vec<Ratio> {
     let find = |model: &str, like: &Measured| {
         all.iter().find(|m| m.model == model && m.preset == like.preset && m.dropout == like.dropout)
     };
-    let pairs = all.iter().filter(|m| m.model == "kuramoto").filter_map(|k| Some((k, find("transformer", k)?)));
+    let pairs =
+        all.iter().filter(|m| m.model == "kuramoto").filter_map(|k| Some((k, find("transformer", k)?)));
     let ratio = |(k, t): (&Measured, &Measured)| Ratio {
         preset: k.preset.clone(),
         dropout: k.dropout,
@@ -273,9 +294,12 @@ fn report_text(all: &[Measured], peak: f64, threads: usize) -> String {
     }
     let mut text = format!("\nmultiply-add peak {:.1} GFLOP/s a core\n\n{table}\n", peak / 1e9);
     for Ratio { preset, dropout, time_ratio } in ratios(all) {
-        text += &format!("Kuramoto step / transformer step at {preset}, dropout {dropout}: {time_ratio:.2}\n");
+        text +=
+            &format!("Kuramoto step / transformer step at {preset}, dropout {dropout}: {time_ratio:.2}\n");
     }
-    text + &format!("utilisation = FLOPs of the mathematical model per token x tokens/s / (peak x {threads} threads)\n")
+    text + &format!(
+        "utilisation = FLOPs of the mathematical model per token x tokens/s / (peak x {threads} threads)\n"
+    )
 }
 
 fn measure(name: &str, how: How) -> Result<Measured> {
@@ -288,11 +312,13 @@ fn measure(name: &str, how: How) -> Result<Measured> {
         _ => TransformerConfig { width, dropout, ..Default::default() }.into(),
     };
     let How { threads, lanes, seconds, pin } = how;
-    let (shape, cpu) = (Shape { sequences: SEQUENCES, context: CONTEXT, lanes }, Cpu { pin, ..Cpu::new(threads) });
+    let (shape, cpu) =
+        (Shape { sequences: SEQUENCES, context: CONTEXT, lanes }, Cpu { pin, ..Cpu::new(threads) });
     let planned_bytes = cpu.planned_bytes(&model, &shape)?;
     let mut engine = cpu.engine(&model, &shape)?;
     engine.start(1)?;
-    let text: Vec<u8> = (0..=SEQUENCES * CONTEXT).map(|i| ((i * 7919 + i / 13) % model.vocab()) as u8).collect();
+    let text: Vec<u8> =
+        (0..=SEQUENCES * CONTEXT).map(|i| ((i * 7919 + i / 13) % model.vocab()) as u8).collect();
     let batch = Batch { tokens: &text[..SEQUENCES * CONTEXT], targets: &text[1..], length: CONTEXT };
     let mut times = Vec::new();
     let (mut peak, mut timings) = (0.0f64, Timings::default());
@@ -372,5 +398,6 @@ fn decoding_rate<N: Network<f32>>(weights: &Weights<f32, N>, text: &[u8]) -> Res
 fn peak_resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<usize>().ok()).map_or(0, |kib| kib * 1024)
+    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<usize>().ok())
+        .map_or(0, |kib| kib * 1024)
 }

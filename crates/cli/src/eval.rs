@@ -59,8 +59,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         object["run"] = run.folder().to_string_lossy().into();
         return crate::print(&format!("{object}\n"));
     }
-    let floor =
-        found.floor_bits_per_byte.map_or_else(String::new, |floor| format!("; the best possible is {floor:.4}"));
+    let floor = found
+        .floor_bits_per_byte
+        .map_or_else(String::new, |floor| format!("; the best possible is {floor:.4}"));
     crate::print(&format!(
         "{} split of {}: {:.4} bits per byte over {} bytes, after step {}{floor}\n",
         split.name(),

@@ -38,7 +38,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let server = Server::bind(&options).await.with_context(|| format!("cannot listen on {place}"))?;
         crate::print(&format!("{}\n", server.link()))?;
         if !arguments.host.is_loopback() {
-            crate::note("warning: other machines can reach this page; whoever has the link can read these runs");
+            crate::note(
+                "warning: other machines can reach this page; whoever has the link can read these runs",
+            );
         }
         crate::note("open the link; stop with Ctrl-C");
         if !arguments.no_browser {

@@ -51,7 +51,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut store: Box<dyn Store> = match path.extension().and_then(|ending| ending.to_str()) {
         Some("npz") => Box::new(Npz::new(&path).with_context(failed)?),
         Some("zarr") => Box::new(Zarr::new(&path).with_context(failed)?),
-        _ => return Err(wrong("--to", format!("{:?}", arguments.to), "give FILE.npz, FOLDER.zarr or hf").into()),
+        _ => {
+            return Err(
+                wrong("--to", format!("{:?}", arguments.to), "give FILE.npz, FOLDER.zarr or hf").into()
+            );
+        }
     };
     let Some(text) = &arguments.text else {
         return Err(wrong("--text", "nothing", "give the file whose phases are to be recorded").into());

@@ -39,7 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some(prompt) => prompt.clone().into_bytes(),
         None => default_prompt(run.corpus()),
     };
-    let sampling = Sampling { temperature: arguments.temperature, top_p: arguments.top_p, seed: arguments.seed };
+    let sampling =
+        Sampling { temperature: arguments.temperature, top_p: arguments.top_p, seed: arguments.seed };
     let mut out = io::stdout();
     let terminal = out.is_terminal();
     let mut stream = Stream::default();

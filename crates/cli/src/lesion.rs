@@ -43,10 +43,14 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let lesion = arguments.what;
     let top = if lesion == Lesion::Tau { f64::INFINITY } else { 1.0 };
-    if let Some(dose) = arguments.doses.iter().find(|dose| !(0.0..=top).contains(*dose) || dose.is_infinite()) {
-        return Err(
-            wrong("--doses", dose, if top == 1.0 { "a dose is from 0 to 1" } else { "a dose is at least 0" }).into()
-        );
+    if let Some(dose) = arguments.doses.iter().find(|dose| !(0.0..=top).contains(*dose) || dose.is_infinite())
+    {
+        return Err(wrong(
+            "--doses",
+            dose,
+            if top == 1.0 { "a dose is from 0 to 1" } else { "a dose is at least 0" },
+        )
+        .into());
     }
     let doses = if arguments.doses.is_empty() { lesion.doses() } else { &arguments.doses };
     let subject = arguments.inspect.open()?;
@@ -81,10 +85,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ))
 }
 
-fn sites(arguments: &Arguments, lesion: Lesion, config: &kuramoto_model::KuramotoConfig) -> Result<Vec<Site>> {
+fn sites(
+    arguments: &Arguments,
+    lesion: Lesion,
+    config: &kuramoto_model::KuramotoConfig,
+) -> Result<Vec<Site>> {
     let (layers, heads, k) = (config.layers, config.heads, config.width);
     if let Some(head) = arguments.head.filter(|_| !lesion.is_of_oscillators()) {
-        return Err(wrong("--head", head, format!("{} acts on all heads: leave it out", lesion.name())).into());
+        return Err(
+            wrong("--head", head, format!("{} acts on all heads: leave it out", lesion.name())).into()
+        );
     }
     if let Some(head) = arguments.head.filter(|&head| head >= heads) {
         return Err(wrong("--head", head, format!("the model has heads 0 to {}", heads - 1)).into());
@@ -114,9 +124,12 @@ struct Own {
 /// Interventions and changes of one's own, beside the intact model.
 fn own(path: &Path, trial: &Trial<'_>) -> Result<()> {
     let text = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let own: Own = serde_json::from_slice(&text).with_context(|| format!("{} is not understood", path.display()))?;
+    let own: Own =
+        serde_json::from_slice(&text).with_context(|| format!("{} is not understood", path.display()))?;
     for change in &own.interventions {
-        change.check(trial.weights.network()).map_err(|why| wrong(&path.display().to_string(), change.at, why))?;
+        change
+            .check(trial.weights.network())
+            .map_err(|why| wrong(&path.display().to_string(), change.at, why))?;
     }
     let [intact, changed] = trial.compare(&own.interventions, &own.changes)?;
     crate::print(&format!(

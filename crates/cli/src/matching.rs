@@ -31,11 +31,15 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { layers, heads, vocab, ref ablations, .. } = *arguments;
     let budget = parse_budget(&arguments.budget)?;
-    let mut kuramoto = ModelConfig::Kuramoto(KuramotoConfig { vocab, layers, heads, width: 0, ..Default::default() });
+    let mut kuramoto =
+        ModelConfig::Kuramoto(KuramotoConfig { vocab, layers, heads, width: 0, ..Default::default() });
     kuramoto.ablate(ablations)?;
-    let transformer = ModelConfig::Transformer(TransformerConfig { vocab, layers, heads, ..Default::default() });
-    let rows =
-        [("kuramoto", "k", match_width(&kuramoto, budget)?), ("transformer", "d", match_width(&transformer, budget)?)];
+    let transformer =
+        ModelConfig::Transformer(TransformerConfig { vocab, layers, heads, ..Default::default() });
+    let rows = [
+        ("kuramoto", "k", match_width(&kuramoto, budget)?),
+        ("transformer", "d", match_width(&transformer, budget)?),
+    ];
     let off = |count: usize| 100.0 * (count as f64 / budget as f64 - 1.0);
     if arguments.json {
         let models: Vec<_> = rows
@@ -50,7 +54,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return crate::print(&format!("{request}\n"));
     }
     let with = if ablations.is_empty() { String::new() } else { format!(", {}", ablations.join(" + ")) };
-    let title = format!("budget {}: layers {layers}, heads {heads}, vocabulary {vocab}{with}", thousands(budget));
+    let title =
+        format!("budget {}: layers {layers}, heads {heads}, vocabulary {vocab}{with}", thousands(budget));
     let mut table = Table::new(&["model", "width", "parameters", "off budget"]);
     for (model, symbol, Matched { width, parameters }) in rows {
         let off = format!("{:+.2}%", off(parameters));

@@ -68,7 +68,8 @@ impl Progress {
     fn line(&self, row: &Row, state: &State) -> String {
         let bits = |nats: f64| nats / std::f64::consts::LN_2;
         let number = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.3}"));
-        let utilisation = self.utilisation.map_or_else(|| "-".into(), |value| format!("{:.0}%", 100.0 * value));
+        let utilisation =
+            self.utilisation.map_or_else(|| "-".into(), |value| format!("{:.0}%", 100.0 * value));
         // Validations and saving count too: the mean over all of this process.
         let (began, after) = self.began;
         let left = began.elapsed().mul_f64((self.steps - row.step) as f64 / (row.step - after).max(1) as f64);
@@ -111,7 +112,9 @@ impl Observer for Progress {
                 Err(error) if crate::is_broken_pipe(&error) => self.unread = true,
                 Err(error) if !self.rows_failed => {
                     self.rows_failed = true;
-                    self.say(&format!("warning: cannot write rows to standard output: {error:#}; training goes on"));
+                    self.say(&format!(
+                        "warning: cannot write rows to standard output: {error:#}; training goes on"
+                    ));
                 }
                 _ => {}
             },
@@ -126,7 +129,8 @@ impl Observer for Progress {
             // What the bar showed at a validation is worth keeping.
             Style::Bar => row.validation_bits_per_byte.is_some(),
             Style::Lines => {
-                row.validation_bits_per_byte.is_some() || self.last_line.is_none_or(|last| last.elapsed() >= PAUSE)
+                row.validation_bits_per_byte.is_some()
+                    || self.last_line.is_none_or(|last| last.elapsed() >= PAUSE)
             }
         };
         if due {
@@ -167,7 +171,9 @@ fn describe(plan: &TrainingPlan) -> String {
         _ => format!("{epochs:.2} epochs"),
     };
     let resumed = if plan.done > 0 { format!(", going on after step {}", plan.done) } else { String::new() };
-    let floor = plan.floor.map_or_else(String::new, |floor| format!("; the best possible is {floor:.3} bits per byte"));
+    let floor = plan
+        .floor
+        .map_or_else(String::new, |floor| format!("; the best possible is {floor:.3} bits per byte"));
     let threads = if plan.threads == 1 { "1 thread".into() } else { format!("{} threads", plan.threads) };
     let processes = match plan.processes {
         1 => String::new(),

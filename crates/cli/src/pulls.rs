@@ -44,7 +44,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     weights.forward(&tokens, &mut weights.workspace(), &mut trace)?;
     let pulled = arguments.token.unwrap_or(tokens.len() - 1);
     if pulled >= tokens.len() {
-        return Err(crate::wrong("--token", pulled, format!("the text has bytes 0 to {}", tokens.len() - 1)).into());
+        return Err(
+            crate::wrong("--token", pulled, format!("the text has bytes 0 to {}", tokens.len() - 1)).into()
+        );
     }
     let radii = radii(&weights);
     let layers: Vec<(f64, Vec<Pull>)> = (0..trace.layers())
@@ -64,7 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let bytes = arguments.prompt.as_bytes();
     let mut text = format!("pulls on byte {pulled}, {}\n", quoted(&bytes[pulled..=pulled]));
     for (layer, (step, pulls)) in layers.iter().enumerate() {
-        writeln!(text, "\nlayer {layer}: the step is {step:.4} radians (root mean square over oscillators)").ok();
+        writeln!(text, "\nlayer {layer}: the step is {step:.4} radians (root mean square over oscillators)")
+            .ok();
         let mut table = Table::new(&["byte", "at", "back", "coupling", "pull", "attraction"]);
         for pull in pulls.iter().take(arguments.top) {
             table.row([
@@ -79,8 +82,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         write!(text, "{table}").ok();
     }
     for (layer, groups) in groups.iter().flatten().enumerate() {
-        let place =
-            if layer < layers.len() { format!("entering layer {layer}") } else { "after the last layer".into() };
+        let place = if layer < layers.len() {
+            format!("entering layer {layer}")
+        } else {
+            "after the last layer".into()
+        };
         writeln!(text, "\ncoalitions {place}:").ok();
         for (place, group) in groups.iter().enumerate().filter(|(_, group)| group.tokens.len() > 1) {
             let letters: Vec<u8> = group.tokens.iter().map(|&t| bytes[t]).collect();

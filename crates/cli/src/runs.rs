@@ -32,8 +32,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let folder = arguments.folder.display();
         return crate::print(&format!("no runs in {folder} yet; `train` makes one\n"));
     }
-    let mut table =
-        Table::new(&["run", "model", "corpus", "parameters", "seed", "steps", "validation", "floor", "test", "status"]);
+    let mut table = Table::new(&[
+        "run",
+        "model",
+        "corpus",
+        "parameters",
+        "seed",
+        "steps",
+        "validation",
+        "floor",
+        "test",
+        "status",
+    ]);
     let bits = |value: Option<f64>| value.map_or_else(|| "-".into(), |bits| format!("{bits:.4}"));
     for run in runs {
         table.row([

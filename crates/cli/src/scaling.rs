@@ -27,7 +27,8 @@ pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points
         1e3 * costs.rest,
         costs.gradient_bytes / 1e6
     );
-    let mut table = Table::new(&["threads", "tokens/s", "speed-up", "efficiency", "predicted", "reduction ms"]);
+    let mut table =
+        Table::new(&["threads", "tokens/s", "speed-up", "efficiency", "predicted", "reduction ms"]);
     for point in points {
         let speed = point.tokens_per_s / one;
         let predicted = costs.step(sequences, lanes, 1, point.threads, &ETHERNET);
@@ -43,7 +44,8 @@ pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points
     write!(text, "{table}").ok();
     let places = [(1, 8), (1, 16), (1, 32), (1, 64), (1, 128), (2, 32), (4, 16), (2, 64), (4, 64)];
     for batch in [sequences, 4 * sequences] {
-        let mut table = Table::new(&["machines x cores", "step ms", "tokens/s", "efficiency", "50 epochs of enwik8"]);
+        let mut table =
+            Table::new(&["machines x cores", "step ms", "tokens/s", "efficiency", "50 epochs of enwik8"]);
         let single = costs.step(batch, 1, 1, 1, &ETHERNET);
         for (machines, cores) in places {
             let step = costs.step(batch, batch.min(machines * cores), machines, cores, &ETHERNET);

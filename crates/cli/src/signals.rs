@@ -25,7 +25,11 @@ impl Signals {
         let signals = Signals::default();
         for signal in [SIGINT, SIGTERM] {
             // In this order: a signal that finds the flag up leaves at once; then the flag goes up.
-            signal_hook::flag::register_conditional_shutdown(signal, code(signal).into(), signals.came.clone())?;
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                code(signal).into(),
+                signals.came.clone(),
+            )?;
             signal_hook::flag::register_usize(signal, signals.which.clone(), signal as usize)?;
             signal_hook::flag::register(signal, signals.came.clone())?;
         }

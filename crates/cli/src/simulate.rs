@@ -95,9 +95,14 @@ fn read_graph(path: &Path, count: usize) -> Result<Graph> {
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let ends: Vec<usize> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let (&[a, b], 2) = (&ends[..], line.split_whitespace().count()) else {
-            bail!("{}, line {}: {line:?} is not an edge: write two numbers of oscillators", path.display(), number + 1);
+            bail!(
+                "{}, line {}: {line:?} is not an edge: write two numbers of oscillators",
+                path.display(),
+                number + 1
+            );
         };
         edges.push((a, b));
     }
-    Graph::of_edges(count, &edges).map_err(|why| anyhow::anyhow!("{}: {why}; see --oscillators", path.display()))
+    Graph::of_edges(count, &edges)
+        .map_err(|why| anyhow::anyhow!("{}: {why}; see --oscillators", path.display()))
 }

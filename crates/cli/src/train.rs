@@ -178,7 +178,8 @@ impl Arguments {
     fn overlays(&self) -> Result<Vec<Overlay>> {
         let mut overlays = Vec::new();
         if let Some(path) = &self.config {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let text =
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             overlays.push(Overlay::parse(path.display().to_string(), &text)?);
         }
         let named = [
@@ -204,7 +205,9 @@ impl Arguments {
             ("--tokens", "length.tokens", &self.tokens),
             ("--epochs", "length.epochs", &self.epochs),
         ];
-        let given = |(flag, key, value): (&str, &str, &Option<String>)| Some(Overlay::set(flag, key, value.as_ref()?));
+        let given = |(flag, key, value): (&str, &str, &Option<String>)| {
+            Some(Overlay::set(flag, key, value.as_ref()?))
+        };
         overlays.extend(lengths.into_iter().filter_map(given));
         if self.test {
             overlays.push(Overlay::set("--test", "validation.test", "true"));
@@ -224,10 +227,14 @@ impl Arguments {
         let (threads, cores) = (crate::threads(self.threads)?, crate::threads(None)?);
         let refuse = |allowed: String| Err(crate::wrong("--pin", true, allowed).into());
         if self.pin && group.size() > 1 {
-            return refuse("processes on one machine would share cores: have mpirun bind them (--bind-to core)".into());
+            return refuse(
+                "processes on one machine would share cores: have mpirun bind them (--bind-to core)".into(),
+            );
         }
         if self.pin && threads > cores {
-            return refuse(format!("{threads} threads would each need a core, and there are {cores}: ask for fewer"));
+            return refuse(format!(
+                "{threads} threads would each need a core, and there are {cores}: ask for fewer"
+            ));
         }
         Ok(Cpu { threads, pin: self.pin, group })
     }
@@ -241,9 +248,13 @@ impl Arguments {
         };
         let new_only = [("--ablation", !self.ablations.is_empty()), ("--download", self.download)];
         if let Some((flag, _)) = new_only.into_iter().find(|(_, given)| *given) {
-            return Err(Error::Config { origin: flag.into(), why: "it goes with a new run, not with --resume".into() });
+            return Err(Error::Config {
+                origin: flag.into(),
+                why: "it goes with a new run, not with --resume".into(),
+            });
         }
-        let kept: Vec<Overlay> = overlays.iter().filter(|overlay| overlay.origin != "--data-path").cloned().collect();
+        let kept: Vec<Overlay> =
+            overlays.iter().filter(|overlay| overlay.origin != "--data-path").cloned().collect();
         Session::resume(folder, &kept, self.data_path.as_deref(), &corpora, setting)
     }
 }
@@ -257,7 +268,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let setting = Setting { core_peak_flops: Some(peak::measure(0.05)), ..Setting::new(&device) };
     match arguments.open(&overlays, setting) {
-        Ok(session) => train(arguments, &processes, &session).or_else(|error| processes::failed(&processes, error)),
+        Ok(session) => {
+            train(arguments, &processes, &session).or_else(|error| processes::failed(&processes, error))
+        }
         Err(error) => processes::could_not_begin(&processes, error.into()),
     }
 }
@@ -288,7 +301,9 @@ fn train(arguments: &Arguments, processes: &Processes, session: &Session<'_>) ->
     }
     Ok(match summary.ended {
         // Another process may be the one that got the signal.
-        Ended::Interrupted if processes.group().size() > 1 && !signals.came() => ExitCode::from(signals::TERMINATED),
+        Ended::Interrupted if processes.group().size() > 1 && !signals.came() => {
+            ExitCode::from(signals::TERMINATED)
+        }
         Ended::Interrupted => ExitCode::from(signals.exit_code()),
         _ => ExitCode::SUCCESS,
     })
@@ -306,13 +321,19 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
         return Ok(lines.join("\n") + "\n");
     }
     if summary.ended == Ended::EarlyStop {
-        lines.push(format!("stopped early: validation had not improved since step {}", summary.best_step.unwrap_or(0)));
+        lines.push(format!(
+            "stopped early: validation had not improved since step {}",
+            summary.best_step.unwrap_or(0)
+        ));
     }
     if let Some(bits) = summary.validation_bits_per_byte {
         let floor = summary.floor_bits_per_byte.map_or_else(String::new, |floor| {
             format!(", {:.1}% above the best possible, {floor:.3}", 100.0 * (bits / floor - 1.0))
         });
-        lines.push(format!("validation {bits:.3} bits per byte (step {}){floor}", summary.best_step.unwrap_or(0)));
+        lines.push(format!(
+            "validation {bits:.3} bits per byte (step {}){floor}",
+            summary.best_step.unwrap_or(0)
+        ));
     }
     if let Some(bits) = summary.test_bits_per_byte {
         lines.push(format!("test {bits:.3} bits per byte"));
@@ -345,7 +366,10 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
     ];
     next.insert(2, ("explore".into(), "all runs in a browser, and a look inside"));
     if summary.model == "kuramoto" {
-        next.insert(3, (format!("diagnose {folder}"), "how its phases synchronize, with the paper's figures"));
+        next.insert(
+            3,
+            (format!("diagnose {folder}"), "how its phases synchronize, with the paper's figures"),
+        );
         next.insert(4, ("train --model transformer".into(), "the transformer of the same size, to compare"));
     }
     let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);

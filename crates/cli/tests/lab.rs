@@ -31,8 +31,14 @@ fn what_is_no_choice_is_refused() {
         (&["everything"], "[possible values: compare, ablations, grid, paper]"),
         (&["compare", "--scale", "huge"], "[possible values: smoke, study, paper]"),
         (&["compare", "--protocol", "best"], "[possible values: tuned, paper]"),
-        (&["compare", "--scale", "smoke", "--arms", "no-gates"], "choose MODEL-PROTOCOL such as kuramoto-tuned"),
-        (&["compare", "--scale", "smoke", "--arms", "linear-gates"], "choose from kuramoto-tuned, transformer-tuned"),
+        (
+            &["compare", "--scale", "smoke", "--arms", "no-gates"],
+            "choose MODEL-PROTOCOL such as kuramoto-tuned",
+        ),
+        (
+            &["compare", "--scale", "smoke", "--arms", "linear-gates"],
+            "choose from kuramoto-tuned, transformer-tuned",
+        ),
     ];
     for (arguments, part) in cases {
         let (code, text) = session(&[&["lab", "plan", "--out", out.to_str().unwrap()], arguments].concat());

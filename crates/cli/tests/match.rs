@@ -96,7 +96,11 @@ fn nonsense_gets_one_sentence() {
 fn bench_refuses_nonsense() {
     assert!(session(&["bench", "--threads", "0"]).starts_with("exit 2\nerror: threads = 0 is not allowed"));
     assert!(session(&["bench", "--rounds", "0"]).starts_with("exit 2\nerror: rounds = 0 is not allowed"));
-    assert!(session(&["bench", "--seconds", "inf"]).starts_with("exit 2\nerror: seconds = inf is not allowed"));
+    assert!(
+        session(&["bench", "--seconds", "inf"]).starts_with("exit 2\nerror: seconds = inf is not allowed")
+    );
     let only = session(&["bench", "--only", "gpt"]);
-    assert!(only.starts_with("exit 2\nerror: only = \"gpt\" is not allowed: it names none of kuramoto-1m-dropout-0.1"));
+    assert!(only.starts_with(
+        "exit 2\nerror: only = \"gpt\" is not allowed: it names none of kuramoto-1m-dropout-0.1"
+    ));
 }

@@ -16,9 +16,14 @@ fn trained() -> tempfile::TempDir {
     for (name, kind) in [("run", "kuramoto"), ("other", "transformer")] {
         let tiny = "train --set data.bytes=60000 --batch 4 --context 32 --width 8 --layers 2 --heads 2 --steps 20 \
                     --validate-every 10 --validation-windows 10 --warmup 5";
-        kuramoto(folder.path()).args(tiny.split_whitespace()).args(["--model", kind, "--out", name]).assert().success();
+        kuramoto(folder.path())
+            .args(tiny.split_whitespace())
+            .args(["--model", kind, "--out", name])
+            .assert()
+            .success();
     }
-    fs::write(folder.path().join("text"), "Anna was a merry baker who lived in the forest. ".repeat(3)).unwrap();
+    fs::write(folder.path().join("text"), "Anna was a merry baker who lived in the forest. ".repeat(3))
+        .unwrap();
     folder
 }
 
@@ -38,9 +43,13 @@ fn a_run_is_measured() {
         text
     };
     let text = done("diagnose run --windows 4");
-    for part in
-        ["4 windows of the validation split of tales", "local-order", "Figure 1a", "Figure 2b", "figure-1-order.png"]
-    {
+    for part in [
+        "4 windows of the validation split of tales",
+        "local-order",
+        "Figure 1a",
+        "Figure 2b",
+        "figure-1-order.png",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let figure = fs::read_to_string(folder.path().join("run/diagnostics/figure-2-drift.svg")).unwrap();
@@ -50,21 +59,33 @@ fn a_run_is_measured() {
     assert_eq!(table.lines().count(), 1 + 15 * 2);
     // The same text gives the same numbers.
     assert_eq!(done("diagnose run --windows 4"), text);
-    assert!(done("diagnose run --text text --windows 0 --against none --out elsewhere").contains("5 windows of text"));
+    assert!(
+        done("diagnose run --text text --windows 0 --against none --out elsewhere")
+            .contains("5 windows of text")
+    );
 
     let pulls = done("pulls run --prompt merry --top 2 --coalitions 0.5");
     assert!(pulls.contains("pulls on byte 4, \"y\"") && pulls.contains("layer 1: the step is"), "{pulls}");
     let all: serde_json::Value = serde_json::from_str(&done("pulls run --prompt merry --json")).unwrap();
     assert_eq!(all["layers"][1]["pulls"].as_array().unwrap().len(), 5);
 
-    for what in
-        ["oscillators", "synchronization", "feed-forward", "layer", "coupling", "freeze-omega", "permute-omega", "tau"]
-    {
+    for what in [
+        "oscillators",
+        "synchronization",
+        "feed-forward",
+        "layer",
+        "coupling",
+        "freeze-omega",
+        "permute-omega",
+        "tau",
+    ] {
         let intact = if what == "tau" { "1" } else { "0" };
         let text = done(&format!("lesion run --what {what} --windows 3 --doses {intact},0.5 --out lesions"));
         assert!(text.contains("+0.0000 to +0.0000"), "the intact model is the intact model: {text}");
     }
-    assert!(done("lesion run --what coupling --head 1 --layers 1 --windows 2 --out lesions").contains("rise"));
+    assert!(
+        done("lesion run --what coupling --head 1 --layers 1 --windows 2 --out lesions").contains("rise")
+    );
 
     let own = r#"{ "interventions": [{ "at": "layer.1.phase", "action": { "rotate": 0.5 }, "tokens": [3] }], "changes": [{ "scale-tau": 2.0 }] }"#;
     fs::write(folder.path().join("own.json"), own).unwrap();
@@ -74,13 +95,18 @@ fn a_run_is_measured() {
             .contains("critical coupling 1.0000")
     );
     fs::write(folder.path().join("edges"), "0 1\n1 2\n\n2 0\n").unwrap();
-    done("simulate --oscillators 3 --couplings 1 --graph edges --settle 1 --measure 1 --frequencies normal --out sim");
+    done(
+        "simulate --oscillators 3 --couplings 1 --graph edges --settle 1 --measure 1 --frequencies normal --out sim",
+    );
 
     assert!(done("export run --text text --to a.npz").contains("of 144 bytes"));
     done("export run --text text --to a.zarr --arrays coupling --layers 1 --oscillators 0-3,7");
     done("export other --to hf --out weights");
     assert!(folder.path().join("weights/model.safetensors").exists());
-    assert!(folder.path().join("a.zarr/coupling/0.1.4.0").exists(), "a chunk for each layer, head and window");
+    assert!(
+        folder.path().join("a.zarr/coupling/0.1.4.0").exists(),
+        "a chunk for each layer, head and window"
+    );
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".export")), "{left:?}");
 }
@@ -125,7 +151,10 @@ fn wrong_input_gets_a_clear_sentence() {
     for (line, part) in cases {
         let (text, code) = run(folder.path(), line);
         assert!(code == 1 || code == 2, "{line}: {code}: {text}");
-        assert!(text.starts_with("error: ") && text.contains(part) && !text.contains("panicked"), "{line}: {text}");
+        assert!(
+            text.starts_with("error: ") && text.contains(part) && !text.contains("panicked"),
+            "{line}: {text}"
+        );
         assert_eq!(text.lines().count(), 1, "{line}: one sentence: {text}");
     }
     // An empty prompt is a text without bytes.
@@ -141,8 +170,14 @@ fn choices_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
         ("diagnose run --against chance", "untrained, shuffled, permuted, uniform, none"),
-        ("lesion run --what brain", "oscillators, synchronization, feed-forward, layer, coupling, freeze-omega"),
-        ("export run --to a.npz --text text --arrays mood", "phase, phase_mid, phase_last, local_order, alignment"),
+        (
+            "lesion run --what brain",
+            "oscillators, synchronization, feed-forward, layer, coupling, freeze-omega",
+        ),
+        (
+            "export run --to a.npz --text text --arrays mood",
+            "phase, phase_mid, phase_last, local_order, alignment",
+        ),
         ("simulate --frequencies cauchy", "lorentzian, normal, uniform"),
     ];
     for (line, part) in cases {

@@ -86,10 +86,15 @@ fn wait_for_rows(run: &Path, rows: usize) {
 fn killed_at_random_and_resumed_it_gives_the_same_bits() {
     let folder = scratch();
     let length = ["--steps", "3000", "--keep", "3"];
-    kuramoto(folder.path()).args(train(&length)).args(["--out", "whole", "--threads", "2"]).assert().success();
+    kuramoto(folder.path())
+        .args(train(&length))
+        .args(["--out", "whole", "--threads", "2"])
+        .assert()
+        .success();
     let expected = fingerprint(&folder.path().join("whole"));
     let run = folder.path().join("parts");
-    let mut child = spawn(folder.path(), &[&train(&length)[..], &["--out", "parts", "--threads", "1"]].concat());
+    let mut child =
+        spawn(folder.path(), &[&train(&length)[..], &["--out", "parts", "--threads", "1"]].concat());
     for (rows, threads) in [(40, "1"), (333, "2"), (1001, "3"), (1800, "7")] {
         wait_for_rows(&run, rows);
         // SIGKILL: nothing can be caught, nothing is tidied up.
@@ -110,14 +115,21 @@ fn signals_save_and_exit_with_their_code() {
         let child = spawn(folder.path(), &[&train(&length)[..], &["--out", name]].concat());
         let run = folder.path().join(name);
         wait_for_rows(&run, 30);
-        std::process::Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        std::process::Command::new("kill")
+            .args([&format!("-{signal}"), &child.id().to_string()])
+            .status()
+            .unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(code));
         let out = String::from_utf8(output.stdout).unwrap();
         let summary: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
         assert_eq!(summary["ended"], "interrupted");
         let steps = summary["steps"].as_u64().unwrap();
-        assert_eq!(fs::read_to_string(run.join("last")).unwrap(), format!("step-{steps}\n"), "the last step is saved");
+        assert_eq!(
+            fs::read_to_string(run.join("last")).unwrap(),
+            format!("step-{steps}\n"),
+            "the last step is saved"
+        );
     }
 }
 
@@ -137,7 +149,8 @@ fn a_reader_that_leaves_stops_training_and_it_is_saved() {
 #[test]
 fn json_rows_and_a_summary() {
     let folder = scratch();
-    let output = kuramoto(folder.path()).args(train(&["--tokens", "5000", "--json", "--test"])).output().unwrap();
+    let output =
+        kuramoto(folder.path()).args(train(&["--tokens", "5000", "--json", "--test"])).output().unwrap();
     assert!(output.status.success());
     let out = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -150,8 +163,10 @@ fn json_rows_and_a_summary() {
     }
     assert!(summary["parameters"].is_u64());
 
-    let evaluated =
-        kuramoto(folder.path()).args(["eval", "runs/tales-kuramoto-1", "--split", "test", "--json"]).output().unwrap();
+    let evaluated = kuramoto(folder.path())
+        .args(["eval", "runs/tales-kuramoto-1", "--split", "test", "--json"])
+        .output()
+        .unwrap();
     let evaluated: Value = serde_json::from_slice(&evaluated.stdout).unwrap();
     assert_eq!(evaluated["bits_per_byte"], summary["test_bits_per_byte"], "eval and train agree to the bit");
     let listed = kuramoto(folder.path()).args(["runs", "--json"]).output().unwrap();
@@ -162,10 +177,22 @@ fn json_rows_and_a_summary() {
 #[test]
 fn generation_is_a_pure_function_of_the_seed() {
     let folder = scratch();
-    fs::write(folder.path().join("noise"), (0..60_000u32).map(|i| (i * 7919 % 256) as u8).collect::<Vec<_>>()).unwrap();
-    kuramoto(folder.path()).args(train(&["--steps", "30", "--out", "run", "--data", "noise"])).assert().success();
+    fs::write(
+        folder.path().join("noise"),
+        (0..60_000u32).map(|i| (i * 7919 % 256) as u8).collect::<Vec<_>>(),
+    )
+    .unwrap();
+    kuramoto(folder.path())
+        .args(train(&["--steps", "30", "--out", "run", "--data", "noise"]))
+        .assert()
+        .success();
     let generate = |more: &[&str]| {
-        kuramoto(folder.path()).args(["generate", "run", "--bytes", "100"]).args(more).output().unwrap().stdout
+        kuramoto(folder.path())
+            .args(["generate", "run", "--bytes", "100"])
+            .args(more)
+            .output()
+            .unwrap()
+            .stdout
     };
     let first = generate(&["--seed", "1"]);
     assert_eq!(first.len(), 100, "all bytes as they are, text or not, past the context of 32");
@@ -215,7 +242,9 @@ fn a_resumed_run_keeps_its_configuration() {
     kuramoto(folder.path()).args(train(&["--steps", "10", "--out", "run"])).assert().success();
     let output = kuramoto(folder.path()).args(["train", "--resume", "run", "--seed", "4"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("--seed: a resumed run keeps its configuration"));
+    assert!(
+        String::from_utf8(output.stderr).unwrap().contains("--seed: a resumed run keeps its configuration")
+    );
     kuramoto(folder.path()).args(["train", "--resume", "run", "--steps", "20"]).assert().success();
     assert_eq!(fs::read_to_string(folder.path().join("run/last")).unwrap(), "step-20\n");
 }

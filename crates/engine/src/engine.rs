@@ -15,8 +15,8 @@ pub struct Shape {
     pub sequences: usize,
     /// Longest sequence.
     pub context: usize,
-    /// Sums of gradients that are kept apart and then added in a fixed tree. Part of the numbers: another count gives
-    /// other roundings.
+    /// Sums of gradients that are kept apart and then added in a fixed tree. Part of the numbers: another
+    /// count gives other roundings.
     pub lanes: usize,
 }
 
@@ -47,7 +47,12 @@ pub trait Device: Sync {
     /// An engine for training. Its parameters are zero until it is started or loaded.
     fn engine(&self, model: &ModelConfig, shape: &Shape) -> Result<Box<dyn Engine>>;
     /// These parameters, to evaluate and no more.
-    fn evaluator(&self, model: &ModelConfig, context: usize, parameters: &[f32]) -> Result<Box<dyn Evaluator>>;
+    fn evaluator(
+        &self,
+        model: &ModelConfig,
+        context: usize,
+        parameters: &[f32],
+    ) -> Result<Box<dyn Evaluator>>;
     /// The processes that work together, each with a device like this.
     fn group(&self) -> Arc<dyn Group>;
     /// Threads of this process that will be busy.
@@ -56,13 +61,13 @@ pub trait Device: Sync {
 
 /// Parameters that can be evaluated.
 pub trait Evaluator: Send {
-    /// Summed loss in nats of each sequence, without dropout: sums (sequences). Where several processes work together,
-    /// each must be given the same batch; they share the work and all get all sums.
+    /// Summed loss in nats of each sequence, without dropout: sums (sequences). Where several processes work
+    /// together, each must be given the same batch; they share the work and all get all sums.
     fn evaluate(&mut self, batch: &Batch<'_>, sums: &mut [f64]) -> Result<()>;
 }
 
-/// A model with its parameters and its optimizer's state, on a device. Where several processes work together, all of them
-/// must make the same calls in the same order.
+/// A model with its parameters and its optimizer's state, on a device. Where several processes work together,
+/// all of them must make the same calls in the same order.
 pub trait Engine: Evaluator {
     /// The device, for people.
     fn device(&self) -> &str;
@@ -74,7 +79,8 @@ pub trait Engine: Evaluator {
     fn start(&mut self, seed: u64) -> Result<()>;
     /// Takes saved arenas. Process 0 gives them to the others, which pass none.
     fn load(&mut self, arenas: Option<Arenas<'_>>) -> Result<()>;
-    /// Mean loss of a batch in nats per token; the gradient is kept. Dropout is a function of (seed, step, sequence).
+    /// Mean loss of a batch in nats per token; the gradient is kept. Dropout is a function of (seed, step,
+    /// sequence).
     fn gradient(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> Result<f64>;
     /// The global norm of the last gradient.
     fn norm(&mut self) -> Result<f64>;

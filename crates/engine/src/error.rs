@@ -16,8 +16,8 @@ pub enum Error {
     },
     /// A process whose parameters are not those of the others.
     #[error(
-        "process {rank} holds other parameters than the first, because its machine rounds differently: use machines of one \
-         kind"
+        "process {rank} holds other parameters than the first, because its machine rounds differently: \
+         use machines of one kind"
     )]
     Disagreement {
         /// Which process.

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-/// Processes that work in step. Every one of them must make the same calls in the same order; each returns once this
-/// process' part is done. Lengths are in bytes.
+/// Processes that work in step. Every one of them must make the same calls in the same order; each returns
+/// once this process' part is done. Lengths are in bytes.
 pub trait Group: Send + Sync {
     /// The number of this process, from 0.
     fn rank(&self) -> usize;
     /// How many there are.
     fn size(&self) -> usize;
-    /// Cuts `send` into `sent` bytes for each process, and puts what each sends to this one, `received` bytes, one after
-    /// the other into `receive`.
+    /// Cuts `send` into `sent` bytes for each process, and puts what each sends to this one, `received`
+    /// bytes, one after the other into `receive`.
     fn exchange(&self, send: &[u8], sent: &[usize], receive: &mut [u8], received: &[usize]);
     /// Cuts `bytes` into `lengths`, a piece for each process, and fills in the pieces of the others.
     fn gather(&self, bytes: &mut [u8], lengths: &[usize]);

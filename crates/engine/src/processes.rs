@@ -29,10 +29,14 @@ fn refuse(origin: &str, why: impl Into<String>) -> Error {
     Error::Processes { origin: origin.into(), why: why.into() }
 }
 
-/// The variable that says this process was started as one of several, as Open MPI, MPICH, MVAPICH and Slurm set it.
+/// The variable that says this process was started as one of several, as Open MPI, MPICH, MVAPICH and Slurm
+/// set it.
 fn started_as_several() -> Option<&'static str> {
-    let several = |name: &&str| std::env::var(name).is_ok_and(|count| count.parse().is_ok_and(|count: u32| count > 1));
-    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"].into_iter().find(several)
+    let several =
+        |name: &&str| std::env::var(name).is_ok_and(|count| count.parse().is_ok_and(|count: u32| count > 1));
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"]
+        .into_iter()
+        .find(several)
 }
 
 #[cfg(not(feature = "mpi"))]
@@ -67,8 +71,8 @@ impl Processes {
                 match started_as_several() {
                     Some(name) if world.size() == 1 => Err(refuse(
                         name,
-                        "this was started as several processes, but MPI knows of one: start it with mpirun, or with \
-                         srun --mpi=pmix",
+                        "this was started as several processes, but MPI knows of one: start it with mpirun, \
+                         or with srun --mpi=pmix",
                     )),
                     _ => {
                         compute_alike(&world);
@@ -76,7 +80,9 @@ impl Processes {
                     }
                 }
             }
-            Some(_) => Err(refuse("MPI", "its library does not allow threads to take turns (MPI_THREAD_SERIALIZED)")),
+            Some(_) => {
+                Err(refuse("MPI", "its library does not allow threads to take turns (MPI_THREAD_SERIALIZED)"))
+            }
             None => Err(refuse("MPI", "it could not be started")),
         }
     }
@@ -138,8 +144,9 @@ mod message_passing {
 
     /// Lengths and where each piece begins, as MPI counts.
     fn pieces(lengths: &[usize]) -> (Vec<Count>, Vec<Count>) {
-        let count =
-            |length: usize| Count::try_from(length).expect("gradients are far below the 2 GB of an MPI message");
+        let count = |length: usize| {
+            Count::try_from(length).expect("gradients are far below the 2 GB of an MPI message")
+        };
         let begins = lengths.iter().scan(0, |end, &length| Some(std::mem::replace(end, *end + length)));
         (lengths.iter().map(|&length| count(length)).collect(), begins.map(count).collect())
     }
@@ -156,7 +163,8 @@ mod message_passing {
         fn exchange(&self, send: &[u8], sent: &[usize], receive: &mut [u8], received: &[usize]) {
             let ((sent, from), (received, to)) = (pieces(sent), pieces(received));
             let send = if send.is_empty() { &NOTHING[..0] } else { send };
-            let (send, mut receive) = (Partition::new(send, sent, from), PartitionMut::new(receive, received, to));
+            let (send, mut receive) =
+                (Partition::new(send, sent, from), PartitionMut::new(receive, received, to));
             SimpleCommunicator::world().all_to_all_varcount_into(&send, &mut receive);
         }
 

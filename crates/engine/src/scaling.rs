@@ -12,7 +12,8 @@ pub struct Costs {
     pub addition: f64,
     /// Global norm and AdamW.
     pub update: f64,
-    /// Packing parameters and finishing the gradient; counted as if it could not be shared out, which is partly so.
+    /// Packing parameters and finishing the gradient; counted as if it could not be shared out, which is
+    /// partly so.
     pub rest: f64,
     /// Bytes of a gradient.
     pub gradient_bytes: f64,
@@ -61,8 +62,14 @@ impl Costs {
 mod tests {
     use super::*;
 
-    const COSTS: Costs =
-        Costs { sequence: 0.04, addition: 0.001, update: 0.002, rest: 0.003, gradient_bytes: 4e6, pieces: 31 };
+    const COSTS: Costs = Costs {
+        sequence: 0.04,
+        addition: 0.001,
+        update: 0.002,
+        rest: 0.003,
+        gradient_bytes: 4e6,
+        pieces: 31,
+    };
 
     #[test]
     fn a_step_is_the_sum_of_its_parts() {

@@ -28,7 +28,10 @@ fn check<N: Network<f32>>(what: &str, network: N, threads: usize) -> Arc<ThreadP
     let mut engine = CpuEngine::new(network, &shape, &Cpu::new(threads)).unwrap();
     let allocated = region.change().bytes_allocated;
     // Threads, lists of buffers and rounding to cache lines come on top.
-    assert!((planned..planned + 200_000).contains(&allocated), "{what}: planned {planned}, allocated {allocated}");
+    assert!(
+        (planned..planned + 200_000).contains(&allocated),
+        "{what}: planned {planned}, allocated {allocated}"
+    );
     engine.initialize(1);
     let pool = engine.pool();
     let allocations = pool.install(|| {

@@ -48,8 +48,14 @@ fn thread_count_changes_no_bit() {
     let transformer = || Transformer::new(config.clone(), LENGTH).unwrap();
     let (one, other) = (bits(kuramoto(), 1, &batch, sequences), bits(transformer(), 1, &batch, sequences));
     for threads in [2, 3, 7, 8, 16] {
-        assert!(one == bits(kuramoto(), threads, &batch, sequences), "Kuramoto differs with {threads} threads");
-        assert!(other == bits(transformer(), threads, &batch, sequences), "transformer differs with {threads} threads");
+        assert!(
+            one == bits(kuramoto(), threads, &batch, sequences),
+            "Kuramoto differs with {threads} threads"
+        );
+        assert!(
+            other == bits(transformer(), threads, &batch, sequences),
+            "transformer differs with {threads} threads"
+        );
     }
 }
 

@@ -65,7 +65,9 @@ impl Guard {
     }
 
     fn knows_token(&self, headers: &HeaderMap) -> bool {
-        let given = text(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer ")).unwrap_or("");
+        let given = text(headers, header::AUTHORIZATION)
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .unwrap_or("");
         // In constant time: every byte is compared, wherever the first difference is.
         let differ = given.bytes().zip(self.token.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
         given.len() == self.token.len() && differ == 0
@@ -110,9 +112,16 @@ mod tests {
         for host in ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"] {
             assert!(answers("127.0.0.1:8000", host), "{host}");
         }
-        for host in
-            ["", ":8000", "evil.example:8000", "gpu1:8000", "10.0.0.1:8000", "127.0.0.1", "127.0.0.1:80", "[::1]"]
-        {
+        for host in [
+            "",
+            ":8000",
+            "evil.example:8000",
+            "gpu1:8000",
+            "10.0.0.1:8000",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "[::1]",
+        ] {
             assert!(!answers("127.0.0.1:8000", host), "{host}");
         }
     }
@@ -127,11 +136,16 @@ mod tests {
     #[test]
     fn an_open_server_answers_to_whatever_cannot_be_rebound() {
         for address in ["0.0.0.0:8000", "[::]:8000", "10.0.0.1:8000"] {
-            for host in ["10.0.0.1:8000", "[fe80::1]:8000", "localhost:8000", "gpu1:8000", "gpu1.local:8000"] {
+            for host in ["10.0.0.1:8000", "[fe80::1]:8000", "localhost:8000", "gpu1:8000", "gpu1.local:8000"]
+            {
                 assert!(answers(address, host), "{address} {host}");
             }
-            for host in ["evil.example:8000", "evil.local.example:8000", "10.0.0.1:9000", "10.0.0.1.evil.example:8000"]
-            {
+            for host in [
+                "evil.example:8000",
+                "evil.local.example:8000",
+                "10.0.0.1:9000",
+                "10.0.0.1.evil.example:8000",
+            ] {
                 assert!(!answers(address, host), "{address} {host}");
             }
         }

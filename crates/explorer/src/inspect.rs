@@ -68,7 +68,12 @@ pub(crate) struct Models {
 
 impl Models {
     /// Does something with a model, and keeps it for the next time.
-    fn with<T>(&self, run: &Run, checkpoint: &str, work: impl FnOnce(&mut Model, u64) -> Answer<T>) -> Answer<T> {
+    fn with<T>(
+        &self,
+        run: &Run,
+        checkpoint: &str,
+        work: impl FnOnce(&mut Model, u64) -> Answer<T>,
+    ) -> Answer<T> {
         let which: Which = checkpoint.parse()?;
         let mut loaded = match self.kept(run, which) {
             Some(loaded) => loaded,
@@ -112,7 +117,9 @@ impl Question {
         if self.interventions.len() + self.changes.len() > MOST_CHANGES {
             return Err(Refusal::bad(format!("at most {MOST_CHANGES} changes are made at a time")));
         }
-        self.interventions.iter().try_for_each(|change| change.check(model.weights.network()).map_err(Refusal::bad))
+        self.interventions
+            .iter()
+            .try_for_each(|change| change.check(model.weights.network()).map_err(Refusal::bad))
     }
 
     fn is_touched(&self) -> bool {
@@ -136,7 +143,11 @@ impl Question {
         let Model { weights, work } = model;
         let before = (!self.changes.is_empty()).then(|| weights.parameters().to_vec());
         self.changes.iter().for_each(|change| change.apply(weights));
-        let ran = weights.forward(tokens, work, &mut Intervening::new(weights.network(), &self.interventions, trace));
+        let ran = weights.forward(
+            tokens,
+            work,
+            &mut Intervening::new(weights.network(), &self.interventions, trace),
+        );
         let logits = ran.map(|()| weights.logits(tokens.len(), work));
         if let Some(before) = before {
             weights.edit(|_, parameters| parameters.copy_from_slice(&before));
@@ -156,7 +167,8 @@ pub(crate) fn inspect(models: &Models, run: &Run, question: &Question) -> Answer
         add(&mut message, "", &trace, &logits, &tokens, run);
         let radii = radii(&model.weights);
         let config = model.weights.network().config();
-        let omega = |layer: usize| model.weights.parameter(&format!("layers.{layer}.omega")).unwrap_or_default();
+        let omega =
+            |layer: usize| model.weights.parameter(&format!("layers.{layer}.omega")).unwrap_or_default();
         message.floats("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega).copied());
         message.meta(json!({
             "step": step,
@@ -180,14 +192,22 @@ fn add(message: &mut Message, prefix: &str, trace: &Trace<f32>, logits: &[f32], 
     let (n, k, layers) = (trace.n, trace.k, trace.layers());
     let name = |name: &str| format!("{prefix}{name}");
     message.floats(&name("phase"), &[layers + 1, n, k], trace.states.iter().flatten().copied());
-    message.floats(&name("coupling"), &[layers, trace.heads, n, n], trace.attention.iter().flatten().copied());
+    message.floats(
+        &name("coupling"),
+        &[layers, trace.heads, n, n],
+        trace.attention.iter().flatten().copied(),
+    );
     let attended: Vec<Attended<f32>> = (0..layers).map(|layer| Attended::of(trace, layer)).collect();
     let each = |of: fn(&Attended<f32>, usize) -> f64| {
         attended.iter().flat_map(move |layer| (0..n).map(move |t| of(layer, t) as f32)).collect::<Vec<f32>>()
     };
     message.floats(&name("local"), &[layers, n], each(Attended::local_order));
     message.floats(&name("alignment"), &[layers, n], each(Attended::alignment));
-    message.floats(&name("global"), &[layers + 1], trace.states.iter().map(|state| global_order(state, k) as f32));
+    message.floats(
+        &name("global"),
+        &[layers + 1],
+        trace.states.iter().map(|state| global_order(state, k) as f32),
+    );
     let chances: Vec<Vec<f64>> = logits.chunks_exact(logits.len() / n).map(softmax).collect();
     let bits = |t: usize| match tokens.get(t + 1) {
         Some(&next) => (-chances[t][usize::from(next)].ln() / LN_2) as f32,
@@ -246,7 +266,11 @@ pub(crate) struct PullQuestion {
 pub(crate) fn pulls(models: &Models, run: &Run, asked: &PullQuestion) -> Answer<Value> {
     let tokens = asked.question.tokens(run)?;
     if asked.token >= tokens.len() {
-        return Err(Refusal::bad(format!("token {} does not exist: the text has {}", asked.token, tokens.len())));
+        return Err(Refusal::bad(format!(
+            "token {} does not exist: the text has {}",
+            asked.token,
+            tokens.len()
+        )));
     }
     models.with(run, &asked.question.checkpoint, |model, _| {
         asked.question.check(model)?;
@@ -260,7 +284,8 @@ pub(crate) fn pulls(models: &Models, run: &Run, asked: &PullQuestion) -> Answer<
                 pulls.strongest(&trace, layer)
             });
             let groups = coalitions(&trace, asked.locking);
-            let own = groups.iter().map(|groups| groups.iter().find(|group| group.tokens.contains(&asked.token)));
+            let own =
+                groups.iter().map(|groups| groups.iter().find(|group| group.tokens.contains(&asked.token)));
             Ok(json!({ "layers": layers.collect::<Vec<_>>(), "coalition": own.collect::<Vec<_>>() }))
         };
         let mut answer = of(&asked.question.untouched())?;
@@ -287,7 +312,10 @@ impl WriteQuestion {
     /// Says what is wrong, if anything, before the first byte is written.
     pub fn check(&self, models: &Models, run: &Run) -> Answer<()> {
         if self.bytes > MOST_BYTES {
-            return Err(Refusal::bad(format!("{} bytes are asked for: at most {MOST_BYTES} are written", self.bytes)));
+            return Err(Refusal::bad(format!(
+                "{} bytes are asked for: at most {MOST_BYTES} are written",
+                self.bytes
+            )));
         }
         self.question.tokens(run)?;
         Drawer::new(&self.sampling)?;

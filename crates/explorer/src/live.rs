@@ -59,7 +59,9 @@ impl Watch {
     fn poll(&mut self) -> Option<Event> {
         let mut rows = serde_json::Map::new();
         for (id, read) in &mut self.read {
-            let Some(found) = self.catalogue.rows(id, *read).filter(|found| found.read != *read) else { continue };
+            let Some(found) = self.catalogue.rows(id, *read).filter(|found| found.read != *read) else {
+                continue;
+            };
             *read = found.read;
             rows.insert(id.clone(), json!(found));
         }

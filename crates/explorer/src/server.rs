@@ -126,8 +126,9 @@ fn router(shared: Arc<Shared>, access: Guard) -> Router {
 
 /// JSON of a body. Unlike axum's own extractor, it reports errors in the form that all other responses have.
 fn parse<T: DeserializeOwned>(body: &Bytes) -> Answer<T> {
-    serde_json::from_slice(body)
-        .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("the request is not understood: {error}")))
+    serde_json::from_slice(body).map_err(|error| {
+        Refusal::new(StatusCode::BAD_REQUEST, format!("the request is not understood: {error}"))
+    })
 }
 
 #[derive(Deserialize)]
@@ -214,7 +215,8 @@ async fn inspect(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Respo
 
 async fn pulls(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: PullQuestion = parse(&body)?;
-    let answer = move |shared: &Shared| inspect::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
+    let answer =
+        move |shared: &Shared| inspect::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
     Ok(Json(Shared::ask(shared, answer).await?).into_response())
 }
 

@@ -43,8 +43,12 @@ impl Fixture {
         trained(&folder.path().join("runs/plan/runs/tf"), "transformer");
         fs::write(folder.path().join("secret"), "secret").unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let options =
-            Options { folder: folder.path().join("runs"), address: [127, 0, 0, 1].into(), port: 0, at_a_time: 2 };
+        let options = Options {
+            folder: folder.path().join("runs"),
+            address: [127, 0, 0, 1].into(),
+            port: 0,
+            at_a_time: 2,
+        };
         let server = runtime.block_on(Server::bind(&options)).unwrap();
         let link = server.link().to_string();
         runtime.spawn(server.run(std::future::pending()));
@@ -73,15 +77,20 @@ impl Fixture {
 
     /// As the page does.
     fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Vec<u8>) {
-        let headers =
-            format!("Host: {0}\r\nOrigin: http://{0}\r\nAuthorization: Bearer {1}\r\n", self.address, self.token);
+        let headers = format!(
+            "Host: {0}\r\nOrigin: http://{0}\r\nAuthorization: Bearer {1}\r\n",
+            self.address, self.token
+        );
         let (status, _, body) = self.request(method, path, &headers, body);
         (status, body)
     }
 
     fn json(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let (status, bytes) = self.ask(method, path, &body.to_string());
-        (status, serde_json::from_slice(&bytes).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&bytes))))
+        (
+            status,
+            serde_json::from_slice(&bytes).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&bytes))),
+        )
     }
 }
 
@@ -89,7 +98,11 @@ fn split(answer: &[u8]) -> (u16, String, Vec<u8>) {
     let at = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
     let head = String::from_utf8_lossy(&answer[..at]).to_lowercase();
     let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    let body = if head.contains("transfer-encoding: chunked") { unchunk(&answer[at..]) } else { answer[at..].to_vec() };
+    let body = if head.contains("transfer-encoding: chunked") {
+        unchunk(&answer[at..])
+    } else {
+        answer[at..].to_vec()
+    };
     (status, head, body)
 }
 
@@ -145,7 +158,10 @@ fn runs_rows_and_insides_are_served() {
     assert_eq!(ids, ["ka", "plan/runs/tf"]);
     assert_eq!((&runs[0]["status"], &runs[0]["checkpoints"]), (&json!("finished"), &json!([3, 6])));
     let (_, rows) = server.json("GET", "/api/rows?run=plan/runs/tf", &Value::Null);
-    assert_eq!((rows["steps"].as_array().unwrap().len(), rows["validations"].as_array().unwrap().len()), (6, 2));
+    assert_eq!(
+        (rows["steps"].as_array().unwrap().len(), rows["validations"].as_array().unwrap().len()),
+        (6, 2)
+    );
 
     let (status, text) = server.json("GET", "/api/sample?run=ka", &Value::Null);
     assert!(status == 200 && !text.as_str().unwrap().is_empty());
@@ -154,7 +170,8 @@ fn runs_rows_and_insides_are_served() {
         200,
         "it can read what it wrote"
     );
-    let (status, bytes) = server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna was" }).to_string());
+    let (status, bytes) =
+        server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna was" }).to_string());
     assert_eq!(status, 200);
     let meta = meta(&bytes);
     assert_eq!(
@@ -169,7 +186,8 @@ fn runs_rows_and_insides_are_served() {
 
     // A change by nothing changes nothing; uniform coupling is uniform.
     let flat = json!([{ "at": "layer.1.attention", "action": { "flatten": 1.0 } }]);
-    let question = json!({ "run": "ka", "text": "Anna was", "interventions": flat, "changes": [{ "scale-tau": 1.0 }] });
+    let question =
+        json!({ "run": "ka", "text": "Anna was", "interventions": flat, "changes": [{ "scale-tau": 1.0 }] });
     let (status, both) = server.ask("POST", "/api/inspect", &question.to_string());
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&both));
     let (before, after) = (array(&both, "coupling").1, array(&both, "touched.coupling").1);
@@ -240,7 +258,11 @@ fn strangers_are_refused() {
     assert_eq!(status("/api/runs", &host), 401, "no token");
     assert_eq!(status("/api/runs", &format!("{host}Authorization: Bearer {}\r\n", "0".repeat(32))), 401);
     assert_eq!(status("/api/runs", &format!("{host}Authorization: Bearer \r\n")), 401);
-    assert_eq!(status("/api/runs", &format!("Host: evil.example\r\n{token}")), 403, "another name for this address");
+    assert_eq!(
+        status("/api/runs", &format!("Host: evil.example\r\n{token}")),
+        403,
+        "another name for this address"
+    );
     assert_eq!(status("/", "Host: evil.example\r\n"), 403);
     assert_eq!(status("/api/runs", &format!("{host}{token}Origin: http://evil.example\r\n")), 403);
     assert_eq!(status("/api/runs", &format!("{host}{token}Origin: null\r\n")), 403);
@@ -248,7 +270,8 @@ fn strangers_are_refused() {
     let (status, head, body) = server.request("GET", "/", &host, "");
     assert_eq!(status, 200);
     assert!(
-        head.contains("content-security-policy: default-src 'none'; script-src 'self'") && head.contains("nosniff")
+        head.contains("content-security-policy: default-src 'none'; script-src 'self'")
+            && head.contains("nosniff")
     );
     assert!(!String::from_utf8_lossy(&body).contains(&server.token), "the page does not hold the token");
 }
@@ -260,9 +283,14 @@ fn no_path_leads_out_of_the_folder() {
         let (status, answer) = server.json("POST", "/api/inspect", &json!({ "run": id, "text": "Anna" }));
         assert_eq!((status, &answer["error"]), (404, &json!("there is no run of that name")), "{id:?}");
     }
-    for path in
-        ["/../secret", "/..%2fsecret", "/api/../secret", "/style.css/..", "//etc/passwd", "/api/rows?run=../secret"]
-    {
+    for path in [
+        "/../secret",
+        "/..%2fsecret",
+        "/api/../secret",
+        "/style.css/..",
+        "//etc/passwd",
+        "/api/rows?run=../secret",
+    ] {
         let (status, body) = server.ask("GET", path, "");
         assert!(status == 404 || status == 400, "{path}: {status}");
         assert_ne!(body, b"secret");
@@ -280,7 +308,8 @@ fn no_link_leads_out_of_the_folder() {
         let (_, runs) = server.json("GET", "/api/runs", &Value::Null);
         let listed = runs.as_array().unwrap().iter().any(|run| run["id"] == "ka");
         let rows = server.ask("GET", "/api/rows?run=ka", "").0;
-        let inspected = server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna" }).to_string()).0;
+        let inspected =
+            server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna" }).to_string()).0;
         (listed, rows, inspected)
     };
     let (there, gone) = ((true, 200, 200), (false, 404, 404));
@@ -312,7 +341,8 @@ fn no_link_leads_out_of_the_folder() {
 #[test]
 fn a_touched_byte_stays_the_touched_byte() {
     let server = Fixture::new();
-    let turned = |tokens: Value| json!([{ "at": "layer.0.phase", "action": { "rotate": 1.0 }, "tokens": tokens }]);
+    let turned =
+        |tokens: Value| json!([{ "at": "layer.0.phase", "action": { "rotate": 1.0 }, "tokens": tokens }]);
     let text = "Anna was a merry baker. Anna";
     let write = json!({ "question": { "run": "ka", "text": text, "interventions": turned(json!([2, 20])) }, "bytes": 6,
                         "sampling": { "temperature": 0.0, "top_p": 1.0, "seed": 1 } });
@@ -326,7 +356,8 @@ fn a_touched_byte_stays_the_touched_byte() {
     let (status, bytes) = server.ask("POST", "/api/inspect", &inspect.to_string());
     assert_eq!(status, 200);
     let phases = array(&bytes, "touched.phase").1;
-    let expected: Vec<f32> = (0..3).flat_map(|state| &phases[(state * 17 + 16) * 8..][..8]).copied().collect();
+    let expected: Vec<f32> =
+        (0..3).flat_map(|state| &phases[(state * 17 + 16) * 8..][..8]).copied().collect();
     assert_eq!(array(written[5], "phase").1, expected);
 }
 
@@ -399,7 +430,8 @@ fn nonsense_gets_a_sentence_and_takes_nothing_down() {
 #[test]
 fn a_run_that_is_replaced_is_another_model() {
     let server = Fixture::new();
-    let inspect = || server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna was" }).to_string()).1;
+    let inspect =
+        || server.ask("POST", "/api/inspect", &json!({ "run": "ka", "text": "Anna was" }).to_string()).1;
     let (before, again) = (inspect(), inspect());
     assert_eq!(before, again);
     let folder = server.folder.path().join("runs/ka");

@@ -11,8 +11,8 @@ use kuramoto_kernels::gate::Activation;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::real::map;
 use kuramoto_kernels::{
-    AlignedVec, Causal, Dropout, Packed, View, bound, couple, drift, gate, layer_norm, lift, readout, rope, swiglu,
-    tangent,
+    AlignedVec, Causal, Dropout, Packed, View, bound, couple, cross_entropy, drift, gate, layer_norm, lift,
+    rope, swiglu, tangent,
 };
 
 const T: usize = 256;
@@ -42,7 +42,8 @@ fn layer(c: &mut Criterion) {
     let shape = Heads { k: K, heads: 1, extra: 0 };
     let dropout = Dropout::new(0.1, 1);
     let (theta, psi, pre, g) = (values(T * K), values(T * 2 * K), values(T * 3 * K), values(T * 2 * K));
-    let (mut wide, mut wide2, mut out, mut out2) = (values(T * 2 * K), values(T * 2 * K), values(T * K), values(T * K));
+    let (mut wide, mut wide2, mut out, mut out2) =
+        (values(T * 2 * K), values(T * 2 * K), values(T * K), values(T * K));
     let (mut gates, mut inverse) = (values(T * K), values(T));
     let (mut dpre, mut slope, mut domega) = (values(T * 3 * K), values(T * 3 * K), values(K));
     let mut group = c.benchmark_group("layer");
@@ -50,7 +51,9 @@ fn layer(c: &mut Criterion) {
     group.bench_function("lift forward", |b| b.iter(|| lift::forward(K, &theta, &mut wide)));
     group.bench_function("lift backward", |b| b.iter(|| lift::backward(K, &psi, &g, &mut out)));
     group.bench_function("gate forward", |b| {
-        b.iter(|| gate::forward(Activation::Softplus, true, 1, K, &mut slope, 3 * K, &mut gates, &mut inverse));
+        b.iter(|| {
+            gate::forward(Activation::Softplus, true, 1, K, &mut slope, 3 * K, &mut gates, &mut inverse)
+        });
     });
     group.bench_function("gate backward", |b| {
         let dgates = &theta;
@@ -82,7 +85,9 @@ fn layer(c: &mut Criterion) {
             )
         });
     });
-    group.bench_function("tangent forward", |b| b.iter(|| tangent::forward(K, &psi, &g, &pre, 3 * K, &mut out)));
+    group.bench_function("tangent forward", |b| {
+        b.iter(|| tangent::forward(K, &psi, &g, &pre, 3 * K, &mut out))
+    });
     group.bench_function("tangent backward", |b| {
         b.iter(|| tangent::backward(K, &psi, &g, &pre, 3 * K, &theta, &mut dpre, &mut wide, &mut out));
     });
@@ -93,12 +98,17 @@ fn layer(c: &mut Criterion) {
         b.iter(|| bound::backward(K, &theta, Some(1.0), &dropout, &inverse, &out, &mut out2));
     });
     group.bench_function("swiglu forward", |b| b.iter(|| swiglu::forward(K, &psi, &mut out)));
-    group.bench_function("swiglu backward", |b| b.iter(|| swiglu::backward(K, &psi, &theta, &mut wide, &mut out)));
-    group.bench_function("layer_norm forward", |b| b.iter(|| layer_norm::forward(K, &theta, &mut out, &mut inverse)));
+    group.bench_function("swiglu backward", |b| {
+        b.iter(|| swiglu::backward(K, &psi, &theta, &mut wide, &mut out))
+    });
+    group.bench_function("layer_norm forward", |b| {
+        b.iter(|| layer_norm::forward(K, &theta, &mut out, &mut inverse))
+    });
     group.bench_function("layer_norm backward", |b| {
         b.iter(|| layer_norm::backward(K, &theta, &inverse, &out, &mut out2));
     });
-    group.bench_function("rope forward", |b| b.iter(|| rope::forward(1, K, &theta, &theta, 0.1, &mut out, K)));
+    group
+        .bench_function("rope forward", |b| b.iter(|| rope::forward(1, K, &theta, &theta, 0.1, &mut out, K)));
     group.finish();
 }
 
@@ -110,19 +120,23 @@ fn attention(c: &mut Criterion) {
     let mut group = c.benchmark_group("attention");
     group.throughput(Throughput::Elements((T * T / 2) as u64));
     group.bench_function("couple forward", |b| b.iter(|| couple::forward(T, &mut a, stride)));
-    group.bench_function("couple drop", |b| b.iter(|| couple::drop(T, &mut a, stride, &dropout, 0, &mut coupled)));
-    group.bench_function("couple backward", |b| b.iter(|| couple::backward(T, &a, stride, &dropout, &mut da)));
+    group.bench_function("couple drop", |b| {
+        b.iter(|| couple::drop(T, &mut a, stride, &dropout, 0, &mut coupled))
+    });
+    group
+        .bench_function("couple backward", |b| b.iter(|| couple::backward(T, &a, stride, &dropout, &mut da)));
     group.finish();
 }
 
 fn ends(c: &mut Criterion) {
     let targets = vec![7u8; T];
     let (mut raw, mut spare, mut losses) = (values(T * V), values(V), vec![0.0; T]);
-    c.bench_function("readout forward and backward", |b| {
-        b.iter(|| readout::forward_backward(V, 0.3, 1e-3, &targets, &mut raw, &mut losses, &mut spare));
+    c.bench_function("cross-entropy forward and backward", |b| {
+        b.iter(|| cross_entropy::forward_backward(V, 0.3, 1e-3, &targets, &mut raw, &mut losses, &mut spare));
     });
     let n = 1 << 20;
-    let (gradient, mut parameters, mut first, mut second) = (values(n), values(n), values(n), AlignedVec::zeros(n));
+    let (gradient, mut parameters, mut first, mut second) =
+        (values(n), values(n), values(n), AlignedVec::zeros(n));
     let how = AdamW {
         learning_rate: 1e-3,
         beta1: 0.9,

@@ -1,4 +1,4 @@
-//! AdamW: Adam with decoupled weight decay.
+//! AdamW: Adam with decoupled weight decay (Appendix B, training).
 
 use crate::Real;
 use crate::arch::Arch;
@@ -25,7 +25,13 @@ pub struct AdamW {
 
 /// gradient (n) -> parameters, first, second (n each), updated
 #[apply(vectorised)]
-pub fn update<A: Arch, F: Real>(how: &AdamW, parameters: &mut [F], gradient: &[F], first: &mut [F], second: &mut [F]) {
+pub fn update<A: Arch, F: Real>(
+    how: &AdamW,
+    parameters: &mut [F],
+    gradient: &[F],
+    first: &mut [F],
+    second: &mut [F],
+) {
     let correction = |beta: f64| 1.0 - beta.powi(how.step.min(i32::MAX as u64) as i32);
     let scale = F::from_f64(how.gradient_scale);
     let (beta1, rest1) = (F::from_f64(how.beta1), F::from_f64(1.0 - how.beta1));

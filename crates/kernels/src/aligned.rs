@@ -21,8 +21,8 @@ pub struct AlignedVec<F> {
 }
 
 impl<F: Real> AlignedVec<F> {
-    /// `len` zeros. A system with several memory nodes gives memory where it is first touched, so nothing is touched here:
-    /// what one thread alone works on, as in a workspace, will lie near it.
+    /// `len` zeros. A system with several memory nodes gives memory where it is first touched, so nothing is
+    /// touched here: what one thread alone works on, as in a workspace, will lie near it.
     pub fn zeros(len: usize) -> Self {
         AlignedVec { lines: bytemuck::zeroed_vec(len.div_ceil(LINE)), len }
     }
@@ -40,8 +40,9 @@ impl<F> Deref for AlignedVec<F> {
 
     #[inline]
     fn deref(&self) -> &[F] {
-        // SAFETY: `lines` holds at least `len` initialized values back to back: `Line` is `repr(C)` and its size
-        // (16 values of 4 or 8 bytes) is a multiple of its alignment, so there is no padding between lines.
+        // SAFETY: `lines` holds at least `len` initialized values back to back: `Line` is `repr(C)` and its
+        // size (16 values of 4 or 8 bytes) is a multiple of its alignment, so there is no padding between
+        // lines.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 }

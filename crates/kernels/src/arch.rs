@@ -1,9 +1,9 @@
 //! Run-time choice of vector instructions, in one place.
 //!
-//! A kernel is written once, as a plain loop over slices, and marked `#[apply(vectorised)]`. The macro compiles it
-//! once per instruction set below and picks one at run time, so no build flag is needed and the loop stays readable.
-//! The only thing a kernel may ask of its instruction set is whether a multiply-add is fused ([`Arch::FUSED`]):
-//! without hardware support `f32::mul_add` would call a slow library routine.
+//! A kernel is written once, as a plain loop over slices, and marked `#[apply(vectorised)]`. The macro
+//! compiles it once per instruction set below and picks one at run time, so no build flag is needed and the
+//! loop stays readable. The only thing a kernel may ask of its instruction set is whether a multiply-add is
+//! fused ([`Arch::FUSED`]): without hardware support `f32::mul_add` would call a slow library routine.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -77,16 +77,17 @@ pub fn level() -> Level {
     }
 }
 
-/// Uses `wanted`, or the best this machine has if that is weaker, from now on in the whole process; returns what is
-/// in use. For tests and benchmarks of the weaker paths: matrices packed before the call must be packed again.
+/// Uses `wanted`, or the best this machine has if that is weaker, from now on in the whole process; returns
+/// what is in use. For tests and benchmarks of the weaker paths: matrices packed before the call must be
+/// packed again.
 pub fn limit(wanted: Level) -> Level {
     let level = wanted.min(detect());
     LEVEL.store(level as u8, Ordering::Relaxed);
     level
 }
 
-/// Compiles a function `fn name<A: Arch, F: Real>(..)` once per [`Level`] and dispatches at run time; callers see
-/// `fn name<F: Real>(..)`.
+/// Compiles a function `fn name<A: Arch, F: Real>(..)` once per [`Level`] and dispatches at run time; callers
+/// see `fn name<F: Real>(..)`.
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $vis:vis fn $name:ident<A: Arch, F: Real>(
         $($arg:ident: $ty:ty),* $(,)?

@@ -1,5 +1,7 @@
-//! The bounded residual step: theta + dropout(bound_r(x)), with bound_r(x) = x (r / n) tanh(n / r) and n the root
-//! mean square of x over all k coordinates. The direction of x stays, its size stays below r.
+//! The bounded residual step of Equation (1) (Sections 2.0.2 and 3.3): theta + dropout(bound_r(x)).
+//!
+//! bound_r(x) = x (r / n) tanh(n / r), with n the root mean square of x over all k coordinates: the direction
+//! of x stays, its size stays below r.
 
 use crate::arch::Arch;
 use crate::reduce::dot;
@@ -16,7 +18,8 @@ fn factor(n: f64, radius: f64) -> (f64, f64) {
     (radius / n * tanh, tanh)
 }
 
-/// theta, x (n x k) -> rms (n), out (n x k); without a radius x is not bounded and rms is left alone
+/// Equation (1), theta + bound(x): theta, x (n x k) -> rms (n), out (n x k); without a radius x is not
+/// bounded and rms is left alone
 #[apply(vectorised)]
 pub fn forward<A: Arch, F: Real>(
     k: usize,
@@ -51,8 +54,8 @@ pub fn forward<A: Arch, F: Real>(
     }
 }
 
-/// x (n x k), rms (n), dout (n x k) -> dx (written, n x k); returns d loss / d log r.
-/// The gradient of theta is dout itself.
+/// Equation (1), theta + bound(x): x (n x k), rms (n), dout (n x k) -> dx (written, n x k); returns d loss /
+/// d log r. The gradient of theta is dout itself.
 #[apply(vectorised)]
 pub fn backward<A: Arch, F: Real>(
     k: usize,

@@ -1,6 +1,8 @@
-//! Dropout as a pure function of a key and an element's index: nothing to store, nothing to save.
+//! Dropout (Appendix B, training) as a pure function of a key and an element's index: nothing to store,
+//! nothing to save. It acts on the coupling A and on both increments of Equation (1).
 
-/// Which elements are dropped. The mask of element `i` is a keyed hash of `i`, the same in forward and backward.
+/// Which elements are dropped. The mask of element `i` is a keyed hash of `i`, the same in forward and
+/// backward.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropout {
     /// An element is dropped if its hash is below this.
@@ -17,7 +19,11 @@ impl Dropout {
     pub fn new(rate: f64, key: u64) -> Self {
         debug_assert!((0.0..1.0).contains(&rate));
         let threshold = (rate * 4_294_967_296.0).round() as u32;
-        Dropout { threshold, key: [key as u32, (key >> 32) as u32], rate: f64::from(threshold) / 4_294_967_296.0 }
+        Dropout {
+            threshold,
+            key: [key as u32, (key >> 32) as u32],
+            rate: f64::from(threshold) / 4_294_967_296.0,
+        }
     }
 
     /// False if nothing is ever dropped.
@@ -78,7 +84,10 @@ mod tests {
             let across: f64 = (0..n).map(|i| dropped(&dropout, i) * dropped(&other, i)).sum();
             let within = |observed: f64, p: f64| {
                 let sd = (p * (1.0 - p) * f64::from(n)).sqrt();
-                assert!((observed - p * f64::from(n)).abs() < 5.0 * sd, "rate {rate}: {observed}, expected {p} of {n}");
+                assert!(
+                    (observed - p * f64::from(n)).abs() < 5.0 * sd,
+                    "rate {rate}: {observed}, expected {p} of {n}"
+                );
             };
             within(count, rate);
             within(next, rate * rate);

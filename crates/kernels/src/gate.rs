@@ -1,4 +1,5 @@
-//! Query and key gates: an activation, then division by its mean over the head's coordinates.
+//! Query and key gates: rho of Equation (1), an activation, then division by its mean over the head's
+//! coordinates (Section 2.0.1). Their product is the diagonal metric of Appendix A.
 
 use crate::Real;
 use crate::arch::Arch;
@@ -8,41 +9,42 @@ use macro_rules_attribute::apply;
 /// What makes a gate of its pre-activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// log(1 + e^x): the paper's reference.
+    /// log(1 + e^x), the paper's reference (Section 2.0.1).
     Softplus,
-    /// 1 / (1 + e^-x).
+    /// 1 / (1 + e^-x), a row of Table 3.
     Sigmoid,
-    /// x itself: gates may be negative, and the mean is of absolute values.
+    /// x itself, a row of Table 3: gates may be negative, and the mean is of absolute values.
     Linear,
 }
 
 /// Keeps the mean from being zero.
 const EPSILON: f64 = 1e-12;
 
-/// pre (n rows of `stride`, k used) -> gates (n x k), inverse_mean (n x heads; ones if not `normalize`); pre becomes
-/// the activation's slope, which is all that the backward pass needs of it
+/// Equation (1), g^q or g^k: preactivations (n rows of `stride`, k used) -> gates (n x k), inverse_mean
+/// (n x heads; ones if not `normalize`); preactivations become the activation's slope, which is all that the
+/// backward pass needs of them
 #[apply(vectorised)]
 pub fn forward<A: Arch, F: Real>(
     activation: Activation,
     normalize: bool,
     heads: usize,
     k: usize,
-    pre: &mut [F],
+    preactivations: &mut [F],
     stride: usize,
     gates: &mut [F],
     inverse_mean: &mut [F],
 ) {
     let kh = k / heads;
     let rows = gates.chunks_exact_mut(k).zip(inverse_mean.chunks_exact_mut(heads));
-    for (pre, (gates, inverse_mean)) in pre.chunks_mut(stride).zip(rows) {
-        for (pre, gate) in pre[..k].iter_mut().zip(gates.iter_mut()) {
-            (*gate, *pre) = match activation {
-                Activation::Softplus => pre.softplus_and_slope::<A>(),
+    for (preactivations, (gates, inverse_mean)) in preactivations.chunks_mut(stride).zip(rows) {
+        for (preactivation, gate) in preactivations[..k].iter_mut().zip(gates.iter_mut()) {
+            (*gate, *preactivation) = match activation {
+                Activation::Softplus => preactivation.softplus_and_slope::<A>(),
                 Activation::Sigmoid => {
-                    let sigmoid = pre.sigmoid::<A>();
+                    let sigmoid = preactivation.sigmoid::<A>();
                     (sigmoid, sigmoid * (F::ONE - sigmoid))
                 }
-                Activation::Linear => (*pre, F::ONE),
+                Activation::Linear => (*preactivation, F::ONE),
             };
         }
         if !normalize {
@@ -59,7 +61,8 @@ pub fn forward<A: Arch, F: Real>(
     }
 }
 
-/// slope (n rows of `stride`, k used), dgates (n x k) -> dpre (written: n rows of `stride`, k used)
+/// Equation (1), g^q or g^k: slope (n rows of `stride`, k used), dgates (n x k) -> dpreactivations (written:
+/// n rows of `stride`, k used)
 #[apply(vectorised)]
 pub fn backward<A: Arch, F: Real>(
     normalize: bool,
@@ -70,21 +73,23 @@ pub fn backward<A: Arch, F: Real>(
     gates: &[F],
     inverse_mean: &[F],
     dgates: &[F],
-    dpre: &mut [F],
+    dpreactivations: &mut [F],
 ) {
     let kh = k / heads;
     let saved = gates.chunks_exact(k).zip(inverse_mean.chunks_exact(heads));
-    let rows = slope.chunks(stride).zip(saved).zip(dgates.chunks_exact(k)).zip(dpre.chunks_mut(stride));
-    for (((slope, (gates, inverse_mean)), dgates), dpre) in rows {
+    let rows =
+        slope.chunks(stride).zip(saved).zip(dgates.chunks_exact(k)).zip(dpreactivations.chunks_mut(stride));
+    for (((slope, (gates, inverse_mean)), dgates), dpreactivations) in rows {
         for (head, &inverse) in inverse_mean.iter().enumerate() {
             let block = head * kh..(head + 1) * kh;
-            let (slope, gates, dgates) = (&slope[block.clone()], &gates[block.clone()], &dgates[block.clone()]);
-            let dpre = &mut dpre[block];
+            let (slope, gates, dgates) =
+                (&slope[block.clone()], &gates[block.clone()], &dgates[block.clone()]);
+            let dpreactivations = &mut dpreactivations[block];
             // d(g / mean|g|): what moves the mean moves every gate of the head.
             let shift = if normalize { dot::<A, F>(dgates, gates) / F::from_f64(kh as f64) } else { F::ZERO };
             for j in 0..kh {
                 let shift = if gates[j] < F::ZERO { -shift } else { shift };
-                dpre[j] = (dgates[j] - shift) * inverse * slope[j];
+                dpreactivations[j] = (dgates[j] - shift) * inverse * slope[j];
             }
         }
     }

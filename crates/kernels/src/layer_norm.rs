@@ -1,4 +1,4 @@
-//! Layer normalization with biased variance, with or without a learned scale and bias.
+//! Layer normalization of the transformer, with biased variance, with or without a learned scale and bias.
 
 use crate::Real;
 use crate::arch::Arch;

@@ -1,11 +1,11 @@
 //! Numeric primitives of Kuramoto Attention on plain slices.
 //!
-//! Every operation is one file with a `forward` and a `backward`. Matrices are row-major; the shapes stand on the
-//! first doc line of each function, with `n` rows (tokens). A backward takes what its forward saved, under the same
-//! names, and *adds* into gradients unless its doc line says that it writes.
+//! Every operation is one file with a `forward` and a `backward`. Matrices are row-major; the shapes stand on
+//! the first doc line of each function, with `n` rows (tokens). A backward takes what its forward saved,
+//! under the same names, and *adds* into gradients unless its doc line says that it writes.
 //!
-//! Everything is generic over [`Real`] (`f32`, `f64`), so gradient checks by finite differences run on the very code
-//! that trains. Vector instructions are chosen at run time in one place, [`arch`].
+//! Everything is generic over [`Real`] (`f32`, `f64`), so gradient checks by finite differences run on the
+//! very code that trains. Vector instructions are chosen at run time in one place, [`arch`].
 
 #[macro_use]
 pub mod arch;
@@ -13,6 +13,7 @@ pub mod adamw;
 pub mod aligned;
 pub mod bound;
 pub mod couple;
+pub mod cross_entropy;
 pub mod drift;
 pub mod dropout;
 pub mod frame;
@@ -23,7 +24,6 @@ pub mod linear;
 mod microkernel;
 pub mod peak;
 pub mod product;
-pub mod readout;
 pub mod real;
 mod real_f32;
 mod real_f64;

@@ -1,11 +1,13 @@
 //! The register-blocked inner loops of the `gemm` crates, one table per number type and instruction set.
 //!
-//! Only the microkernels are used: `gemm`'s own driver allocates on every call and packs both operands every time,
-//! while a training step multiplies by the same weights once per sequence. [`crate::product`] is the driver.
+//! Only the microkernels are used: `gemm`'s own driver allocates on every call and packs both operands every
+//! time, while a training step multiplies by the same weights once per sequence. [`crate::product`] is the
+//! driver.
 
 #[cfg(target_arch = "x86_64")]
 use crate::arch::Level;
 use crate::arch::level;
+use crate::product::MAX_ROWS;
 use gemm_common::microkernel::MicroKernelFn;
 
 /// A table of microkernels. Each computes a tile of at most `tile` outputs by `rows` rows.
@@ -32,6 +34,7 @@ impl<F> Microkernels<F> {
 macro_rules! table {
     ($module:path, $ty:ty, $lanes:expr) => {{
         use $module::{MR_DIV_N, NR, UKR};
+        const { assert!(NR <= MAX_ROWS, "a microkernel has more rows than the gather buffer has room for") };
         static TABLE: [[MicroKernelFn<$ty>; NR]; MR_DIV_N] = UKR;
         static KERNELS: Microkernels<$ty> =
             Microkernels { tile: MR_DIV_N * $lanes, rows: NR, lanes: $lanes, table: TABLE.as_flattened() };

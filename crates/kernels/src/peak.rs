@@ -6,8 +6,8 @@ use macro_rules_attribute::apply;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Independent accumulators: enough vectors in flight to hide a multiply-add's latency on two ports, few enough to
-/// stay in 16 registers.
+/// Independent accumulators: enough vectors in flight to hide a multiply-add's latency on two ports, few
+/// enough to stay in 16 registers.
 const LANES: usize = 96;
 
 #[apply(vectorised)]
@@ -21,7 +21,8 @@ fn chains<A: Arch, F: Real>(rounds: usize, x: F, y: F, out: &mut [F; LANES]) {
     *out = lanes;
 }
 
-/// Best `f32` FLOP/s of one core over about `seconds`, from a loop of multiply-adds that never leaves the registers.
+/// Best `f32` FLOP/s of one core over about `seconds`, from a loop of multiply-adds that never leaves the
+/// registers.
 pub fn measure(seconds: f64) -> f64 {
     let rounds = 100_000;
     let mut lanes = [0.5f32; LANES];

@@ -1,8 +1,9 @@
 //! Matrix products: `c (n x m) = a (n x k) . p (k x m)`, single-threaded, without allocation.
 //!
-//! The right operand is packed beforehand into strips of one microkernel tile. Weights are packed once per step and
-//! serve every sequence; activations are packed once per product. The left operand is read where it lies if its rows
-//! are contiguous; if its columns are, some rows at a time are gathered into a buffer on the stack.
+//! The right operand is packed beforehand into strips of one microkernel tile. Weights are packed once per
+//! step and serve every sequence; activations are packed once per product. The left operand is read where it
+//! lies if its rows are contiguous; if its columns are, some rows at a time are gathered into a buffer on the
+//! stack.
 //!
 //! Causal attention needs four products over triangles; [`Causal`] skips the tiles above the diagonal.
 
@@ -37,8 +38,9 @@ impl<'a, F> View<'a, F> {
     }
 }
 
-/// Which part of a product is needed. Tiles wholly outside are not computed; tiles on the edge are computed whole,
-/// so operands must be zero, and outputs may hold anything, just beyond the diagonal (less than one tile).
+/// Which part of a product is needed. Tiles wholly outside are not computed; tiles on the edge are computed
+/// whole, so operands must be zero, and outputs may hold anything, just beyond the diagonal (less than one
+/// tile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Causal {
     /// All of it.
@@ -64,8 +66,9 @@ pub struct Packed<F> {
 const MAX_DEPTH: usize = 512;
 /// Elements of the left operand worked on at a time, so that they stay in the second-level cache.
 const BLOCK: usize = 24 * 1024;
-/// Rows of the tallest microkernel.
-const MAX_ROWS: usize = 6;
+/// Rows of the tallest microkernel of any table: the buffer for gathered rows depends on it, and
+/// `microkernel.rs` checks every table against it when it is compiled.
+pub(crate) const MAX_ROWS: usize = 6;
 /// Row blocks gathered at a time, so that cache lines of a transposed left operand are used whole.
 const GROUP: usize = 8;
 
@@ -176,9 +179,19 @@ pub fn product<F: Real>(
         }
         return;
     }
-    assert!(a.row == 1 || a.column == 1, "product: the left operand has neither rows nor columns in one piece");
-    assert!(a.data.len() > (n - 1) * a.row + (k - 1) * a.column, "product: left operand is shorter than {n} x {k}");
-    assert_eq!(p.tile, F::microkernels().tile, "product: the right operand was packed for another instruction set");
+    assert!(
+        a.row == 1 || a.column == 1,
+        "product: the left operand has neither rows nor columns in one piece"
+    );
+    assert!(
+        a.data.len() > (n - 1) * a.row + (k - 1) * a.column,
+        "product: left operand is shorter than {n} x {k}"
+    );
+    assert_eq!(
+        p.tile,
+        F::microkernels().tile,
+        "product: the right operand was packed for another instruction set"
+    );
     let job = Job { kernels: F::microkernels(), c: c.as_mut_ptr(), stride, n, a, p, causal };
     let chunk = k.div_ceil(k.div_ceil(MAX_DEPTH));
     for first in (0..k).step_by(chunk) {
@@ -199,7 +212,8 @@ struct Job<'a, F: Real> {
 }
 
 impl<F: Real> Job<'_, F> {
-    /// Strip by strip over a block of rows: the strip stays in the first-level cache, the block in the second.
+    /// Strip by strip over a block of rows: the strip stays in the first-level cache, the block in the
+    /// second.
     fn by_strips(&self, inner: Range<usize>, add: bool) {
         let rows = self.kernels.rows;
         let block = (BLOCK / inner.len()).max(1).next_multiple_of(rows);
@@ -219,8 +233,8 @@ impl<F: Real> Job<'_, F> {
         }
     }
 
-    /// For a left operand whose columns are contiguous: a group of row blocks at a time is gathered into a buffer, then
-    /// every strip passes over the group.
+    /// For a left operand whose columns are contiguous: a group of row blocks at a time is gathered into a
+    /// buffer, then every strip passes over the group.
     fn by_columns(&self, inner: Range<usize>, add: bool) {
         let rows = self.kernels.rows;
         // Not initialized: `gather` fills what the tiles read.
@@ -245,8 +259,8 @@ impl<F: Real> Job<'_, F> {
         }
     }
 
-    /// Copies rows of the left operand over `inner` to `buffer`: block by block of `kernels.rows` rows, for each inner
-    /// index the values of the block's rows. Missing rows of the last block are left alone.
+    /// Copies rows of the left operand over `inner` to `buffer`: block by block of `kernels.rows` rows, for
+    /// each inner index the values of the block's rows. Missing rows of the last block are left alone.
     fn gather(&self, rows: Range<usize>, inner: &Range<usize>, buffer: &mut [MaybeUninit<F>]) {
         let (height, block_len) = (self.kernels.rows, self.kernels.rows * inner.len());
         let whole = rows.len() / height;
@@ -301,13 +315,23 @@ impl<F: Real> Job<'_, F> {
     /// One tile: rows from `i`, outputs of `strip`, over `inner`; element (r, p) of the left operand is
     /// `a[r * a_row + p * a_inner]`.
     #[inline]
-    fn tile(&self, strip: &Strip<'_, F>, i: usize, inner: Range<usize>, a: *const F, a_inner: usize, a_row: usize) {
+    fn tile(
+        &self,
+        strip: &Strip<'_, F>,
+        i: usize,
+        inner: Range<usize>,
+        a: *const F,
+        a_inner: usize,
+        a_row: usize,
+    ) {
         let rows = self.kernels.rows.min(self.n - i);
-        let kernel = if rows == self.kernels.rows { strip.kernel } else { self.kernels.pick(strip.width, rows) };
-        // SAFETY: `product` checked that `c` holds n rows of `stride` with `width` outputs each, that `a` covers n
-        // rows over the whole inner length (`by_columns` passes a gathered block of it), and that the strip is
-        // `depth x tile` elements of the packed operand, zero-padded to a whole tile. The microkernel reads and
-        // writes only `rows x width` outputs. It was compiled for instructions that `arch::detect` found here.
+        let kernel =
+            if rows == self.kernels.rows { strip.kernel } else { self.kernels.pick(strip.width, rows) };
+        // SAFETY: `product` checked that `c` holds n rows of `stride` with `width` outputs each, that `a`
+        // covers n rows over the whole inner length (`by_columns` passes a gathered block of it), and that
+        // the strip is `depth x tile` elements of the packed operand, zero-padded to a whole tile. The
+        // microkernel reads and writes only `rows x width` outputs. It was compiled for instructions that
+        // `arch::detect` found here.
         unsafe {
             let c = self.c.add(i * self.stride + strip.first);
             prefetch(c, self.stride, rows);

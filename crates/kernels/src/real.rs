@@ -8,8 +8,8 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// `f32` (training) or `f64` (gradient checks and parity).
 ///
-/// The transcendental functions are branch-free for `f32`, so that a loop over a slice becomes vector code inside a
-/// `vectorised` kernel; for `f64` they are the standard library's. Both return NaN for NaN.
+/// The transcendental functions are branch-free for `f32`, so that a loop over a slice becomes vector code
+/// inside a `vectorised` kernel; for `f64` they are the standard library's. Both return NaN for NaN.
 pub trait Real:
     Copy
     + Default
@@ -74,7 +74,8 @@ pub trait Real:
         if self == Self::MINUS_INFINITY { Self::ZERO } else { y }
     }
 
-    /// The larger of two values; `other` if one is NaN. Compiles to one instruction, unlike the standard `max`.
+    /// The larger of two values; `other` if one is NaN. Compiles to one instruction, unlike the standard
+    /// `max`.
     #[inline(always)]
     fn larger(self, other: Self) -> Self {
         if self > other { self } else { other }

@@ -1,5 +1,6 @@
-//! `f32` functions as branch-free polynomials. The coefficients are minimax fits (Remez exchange on the relative
-//! error) over the reduced ranges named beside them; each fit's own error is below 5e-9, well under an ulp.
+//! `f32` functions as branch-free polynomials. The coefficients are minimax fits (Remez exchange on the
+//! relative error) over the reduced ranges named beside them; each fit's own error is below 5e-9, well under
+//! an ulp.
 
 use crate::Real;
 use crate::arch::Arch;
@@ -60,7 +61,8 @@ fn exp_reduced<A: Arch>(x: f32, n: f32) -> f32 {
     let r = n.mul_add_on::<A>(-LN_2_HIGH, x);
     let r = n.mul_add_on::<A>(-LN_2_LOW, r);
     // e^r = 1 + r + r^2 P(r) on |r| <= 0.35
-    let p = polynomial::<A, 5>(r, [0.499_999_94, 0.166_665_15, 0.041_668_456, 0.008_369_419, 0.001_381_314_5]);
+    let p =
+        polynomial::<A, 5>(r, [0.499_999_94, 0.166_665_15, 0.041_668_456, 0.008_369_419, 0.001_381_314_5]);
     (r * r).mul_add_on::<A>(p, r) + 1.0
 }
 
@@ -107,8 +109,8 @@ impl Real for f32 {
 
     #[inline(always)]
     fn sin_cos<A: Arch>(self) -> (f32, f32) {
-        // The quarter turn nearest to x, then what is left of x. The subtraction is done in f64: phases are not
-        // wrapped, and in f32 the remainder of a large angle would keep few correct bits.
+        // The quarter turn nearest to x, then what is left of x. The subtraction is done in f64: phases are
+        // not wrapped, and in f32 the remainder of a large angle would keep few correct bits.
         let rounded = self.mul_add_on::<A>(std::f32::consts::FRAC_2_PI, ROUND);
         let quarter = integer(rounded);
         let n = f64::from(rounded - ROUND);
@@ -142,7 +144,10 @@ impl Real for f32 {
         let x = self.abs();
         // tanh x = x + x^3 P(x^2) on |x| <= 0.625, else 1 - 2 / (e^2x + 1)
         let x2 = x * x;
-        let p = polynomial::<A, 5>(x2, [-0.333_332_84, 0.133_314_91, -0.053_743_497, 0.020_650_588, -0.005_717_045_6]);
+        let p = polynomial::<A, 5>(
+            x2,
+            [-0.333_332_84, 0.133_314_91, -0.053_743_497, 0.020_650_588, -0.005_717_045_6],
+        );
         let small = (x * x2).mul_add_on::<A>(p, x);
         let e = exp_of_negative::<A>(-2.0 * x);
         let large = (1.0 - e) / (1.0 + e);

@@ -1,5 +1,6 @@
-//! Rotary position: pairs (i, i + half) within a head turn by t * base^(-i / half); with an odd head width the last
-//! coordinate is left alone.
+//! Rotary position of the transformer (Appendix B); its rates are also where omega starts (Section 3.5).
+//! Pairs (i, i + half) within a head turn by t * base^(-i / half); with an odd head width the last coordinate
+//! is left alone.
 
 use crate::Real;
 use crate::arch::Arch;
@@ -53,7 +54,16 @@ pub fn backward<A: Arch, F: Real>(
 
 /// Turns forwards (`direction` 1) or backwards (-1).
 #[inline(always)]
-fn turn<F: Real>(heads: usize, width: usize, cos: &[F], sin: &[F], scale: F, direction: F, x: &mut [F], stride: usize) {
+fn turn<F: Real>(
+    heads: usize,
+    width: usize,
+    cos: &[F],
+    sin: &[F],
+    scale: F,
+    direction: F,
+    x: &mut [F],
+    stride: usize,
+) {
     let half = width / 2;
     for (t, row) in x.chunks_mut(stride).enumerate() {
         let (cos, sin) = (&cos[t * half..][..half], &sin[t * half..][..half]);

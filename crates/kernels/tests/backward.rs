@@ -2,7 +2,9 @@
 
 use kuramoto_kernels::drift::Heads;
 use kuramoto_kernels::gate::Activation;
-use kuramoto_kernels::{Dropout, bound, couple, drift, gate, layer_norm, lift, linear, readout, rope, swiglu, tangent};
+use kuramoto_kernels::{
+    Dropout, bound, couple, cross_entropy, drift, gate, layer_norm, lift, linear, rope, swiglu, tangent,
+};
 
 fn values(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -24,11 +26,16 @@ fn check(what: &str, x: &[f64], gradient: &[f64], f: impl Fn(&[f64]) -> f64) {
             x[i] = y;
             f(&x)
         };
-        let slope = (8.0 * (f_at(at + step) - f_at(at - step)) - (f_at(at + 2.0 * step) - f_at(at - 2.0 * step)))
+        let slope = (8.0 * (f_at(at + step) - f_at(at - step))
+            - (f_at(at + 2.0 * step) - f_at(at - 2.0 * step)))
             / (12.0 * step);
         x[i] = at;
         let off = (slope - gradient[i]).abs();
-        assert!(off <= 1e-8 * slope.abs().max(1.0), "{what} [{i}]: {} but differences say {slope}", gradient[i]);
+        assert!(
+            off <= 1e-8 * slope.abs().max(1.0),
+            "{what} [{i}]: {} but differences say {slope}",
+            gradient[i]
+        );
     }
 }
 
@@ -61,7 +68,8 @@ fn gate_backward() {
             let stride = K + 2;
             let (pre, weights) = (values(N * stride, 3), values(N * K, 4));
             let forward = |pre: &[f64]| {
-                let (mut gates, mut inverse, mut slope) = (vec![0.0; N * K], vec![0.0; N * heads], pre.to_vec());
+                let (mut gates, mut inverse, mut slope) =
+                    (vec![0.0; N * K], vec![0.0; N * heads], pre.to_vec());
                 gate::forward(activation, normalize, heads, K, &mut slope, stride, &mut gates, &mut inverse);
                 (gates, inverse, slope)
             };
@@ -131,7 +139,7 @@ fn couple_backward() {
         let (mut a, mut coupled, mut again) = (scores.clone(), vec![0.0; N * stride], vec![0.0; N * stride]);
         couple::forward(N, &mut a, stride);
         couple::drop(N, &mut a, stride, &dropout, 0, &mut coupled);
-        couple::coupled(N, &a, stride, &dropout, &mut again);
+        couple::kept(N, &a, stride, &dropout, &mut again);
         assert_eq!(coupled, again, "the mask is kept in the signs");
         let mut da = weights.clone();
         couple::backward(N, &a, stride, &dropout, &mut da);
@@ -213,7 +221,8 @@ fn layer_norm_backward() {
         (dot(&y, &weights), normal, inverse_sd)
     };
     let (_, normal, inverse_sd) = loss(&x, &scale, &bias);
-    let (mut dy, mut dscale, mut dbias, mut dx) = (weights.clone(), vec![0.0; K], vec![0.0; K], vec![0.0; N * K]);
+    let (mut dy, mut dscale, mut dbias, mut dx) =
+        (weights.clone(), vec![0.0; K], vec![0.0; K], vec![0.0; N * K]);
     layer_norm::affine_backward(K, &normal, &scale, &mut dy, &mut dscale, &mut dbias);
     layer_norm::backward(K, &normal, &inverse_sd, &dy, &mut dx);
     check("x", &x, &dx, |x| loss(x, &scale, &bias).0);
@@ -237,18 +246,19 @@ fn rope_turns_and_turns_back() {
 }
 
 #[test]
-fn readout_backward() {
+fn cross_entropy_backward() {
     let vocab = 7;
     let targets = [0, 6, 3, 3, 1];
     let raw = values(N * vocab, 1);
     for scale in [1.7, -0.6] {
         let loss = |raw: &[f64], scale: f64| {
             let (mut raw, mut losses) = (raw.to_vec(), [0.0; N]);
-            readout::forward(vocab, scale, &targets, &mut raw, &mut losses);
+            cross_entropy::forward(vocab, scale, &targets, &mut raw, &mut losses);
             losses
         };
         let (mut draw, mut losses, mut spare) = (raw.clone(), [0.0; N], vec![0.0; vocab]);
-        let dscale = readout::forward_backward(vocab, scale, 0.25, &targets, &mut draw, &mut losses, &mut spare);
+        let dscale =
+            cross_entropy::forward_backward(vocab, scale, 0.25, &targets, &mut draw, &mut losses, &mut spare);
         for (a, b) in losses.iter().zip(loss(&raw, scale)) {
             assert!((a - b).abs() < 1e-14);
         }

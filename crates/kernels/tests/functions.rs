@@ -1,4 +1,5 @@
-//! Accuracy of the elementary functions over the whole range they see, on every instruction set this machine has.
+//! Accuracy of the elementary functions over the whole range they see, on every instruction set this machine
+//! has.
 
 use kuramoto_kernels::arch::{self, Level};
 use kuramoto_kernels::real::map;
@@ -113,14 +114,20 @@ fn infinities_nan_and_extremes() {
                     limit if limit.is_nan() => y.is_nan(),
                     limit if limit.is_infinite() => y == limit,
                     // Below the smallest normal number only the size matters; silu multiplies that by x.
-                    _ => (f64::from(y) - limit).abs() <= 1e-6 * limit.abs() + 2e-38 * f64::from(x.abs()).max(1.0),
+                    _ => {
+                        (f64::from(y) - limit).abs()
+                            <= 1e-6 * limit.abs() + 2e-38 * f64::from(x.abs()).max(1.0)
+                    }
                 };
                 assert!(same, "{name}({x}) = {y}, expected {limit} with {level:?}");
             }
         }
         let (mut cos, mut sin) = ([0.0; 3], [0.0; 3]);
         map::sin_cos(&x[..3], &mut cos, &mut sin);
-        assert!(cos.iter().chain(&sin).all(|y| y.is_nan()), "sin_cos of infinities and NaN is NaN with {level:?}");
+        assert!(
+            cos.iter().chain(&sin).all(|y| y.is_nan()),
+            "sin_cos of infinities and NaN is NaN with {level:?}"
+        );
     });
 }
 

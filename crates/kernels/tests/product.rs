@@ -65,7 +65,10 @@ fn check<F: Real>(n: usize, k: usize, m: usize, causal: Causal, accumulate: bool
                 let expected = sum + if accumulate { start[i * stride + j].to_f64() } else { 0.0 };
                 let got = c[i * stride + j].to_f64();
                 let size = (k as f64).sqrt().max(1.0);
-                assert!((got - expected).abs() <= tolerance * size, "({i}, {j}) of {n} x {k} x {m}: {got}, {expected}");
+                assert!(
+                    (got - expected).abs() <= tolerance * size,
+                    "({i}, {j}) of {n} x {k} x {m}: {got}, {expected}"
+                );
             }
             // Nothing between rows is touched.
             assert!((m..stride).all(|j| c[i * stride + j].to_f64() == start[i * stride + j].to_f64()));
@@ -74,7 +77,12 @@ fn check<F: Real>(n: usize, k: usize, m: usize, causal: Causal, accumulate: bool
 }
 
 fn causal() -> impl Strategy<Value = Causal> {
-    prop_oneof![Just(Causal::Full), Just(Causal::OutputBelow), Just(Causal::InnerPast), Just(Causal::InnerFuture)]
+    prop_oneof![
+        Just(Causal::Full),
+        Just(Causal::OutputBelow),
+        Just(Causal::InnerPast),
+        Just(Causal::InnerFuture)
+    ]
 }
 
 proptest! {

@@ -70,8 +70,8 @@ impl Arm {
             .flat_map(move |&protocol| models().map(move |model| Arm::Compare { model, protocol }));
         let ablated = [Arm::Reference].into_iter().chain(ABLATIONS.map(Arm::Ablation));
         let sizes = || GRID.flat_map(|heads| GRID.map(move |layers| (heads, layers)));
-        let cells =
-            models().flat_map(move |model| sizes().map(move |(heads, layers)| Arm::Grid { model, heads, layers }));
+        let cells = models()
+            .flat_map(move |model| sizes().map(move |(heads, layers)| Arm::Grid { model, heads, layers }));
         compared.chain(ablated).chain(cells)
     }
 

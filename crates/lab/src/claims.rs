@@ -158,7 +158,11 @@ pub(crate) fn groups(arms: &[ArmResults], table: Table) -> Vec<Vec<&ArmResults>>
 
 /// The corpus, where there are several to be told apart.
 fn prefix(group: &[&ArmResults], count: usize) -> String {
-    if count > 1 { format!("{}, {}: ", group[0].corpus, crate::plan::size(group[0].budget)) } else { String::new() }
+    if count > 1 {
+        format!("{}, {}: ", group[0].corpus, crate::plan::size(group[0].budget))
+    } else {
+        String::new()
+    }
 }
 
 fn find<'a>(group: &[&'a ArmResults], arm: Arm) -> Option<&'a ArmResults> {
@@ -200,7 +204,8 @@ fn grid_claims(arms: &[ArmResults]) -> Vec<Claim> {
     let of = |(group, model): (&Vec<&ArmResults>, ModelKind)| {
         let cell = |heads: usize, layers: usize| find(group, Arm::Grid { model, heads, layers });
         let corner = find(group, corner(model))?;
-        let of_seed = |seed| depth_over_heads(&|h, l| cell(h, l)?.runs.get(seed)?.summary.validation_bits_per_byte);
+        let of_seed =
+            |seed| depth_over_heads(&|h, l| cell(h, l)?.runs.get(seed)?.summary.validation_bits_per_byte);
         let ours = corner.runs.keys().filter_map(of_seed).collect();
         let paper = depth_over_heads(&|h, l| Some(paper::gridded(model, h, l)?.mean))?;
         let statement = format!("{}{model}: depth matters more than heads", prefix(group, groups.len()));
@@ -310,7 +315,9 @@ mod tests {
 
     #[test]
     fn neither_depth_nor_heads_is_favoured() {
-        let near = |found: Option<f64>, expected: f64| assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}");
+        let near = |found: Option<f64>, expected: f64| {
+            assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}")
+        };
         // A layer gains 0.1, a head 0.02.
         near(depth_over_heads(&|h, l| Some(3.0 - 0.1 * l as f64 - 0.02 * h as f64)), 0.4 - 0.08);
         // Exchanged, they change the sign and nothing else, whatever the noise.

@@ -189,10 +189,15 @@ fn runs(request: &Request, cache: &Path) -> Result<Vec<Planned>> {
     };
     let seeds = request.seeds.unwrap_or(request.scale.seeds());
     if seeds == 0 {
-        return Err(Error::Choice { what: "seeds", value: "0".into(), allowed: "it must be at least 1".into() });
+        return Err(Error::Choice {
+            what: "seeds",
+            value: "0".into(),
+            allowed: "it must be at least 1".into(),
+        });
     }
     let arms = request.chosen_arms()?;
-    let sized = || arms.iter().flat_map(|&arm| request.budgets_of(arm).into_iter().map(move |budget| (arm, budget)));
+    let sized =
+        || arms.iter().flat_map(|&arm| request.budgets_of(arm).into_iter().map(move |budget| (arm, budget)));
     let mut runs = Vec::new();
     for named in corpora {
         let mut opened: Option<Identity> = None;

@@ -19,12 +19,14 @@ fn path(run: &Run) -> PathBuf {
 }
 
 fn changed(run: &Run, why: impl std::fmt::Display) -> Error {
-    let why = format!("this run is finished, but its files changed since ({why}): move it away, or put them back");
+    let why =
+        format!("this run is finished, but its files changed since ({why}): move it away, or put them back");
     Error::plan(run.folder(), why)
 }
 
 fn hash_of(run: &Run, file: &str) -> Result<String> {
-    let bytes = fs::read(run.folder().join(file)).map_err(|error| changed(run, format!("{file}: {error}")))?;
+    let bytes =
+        fs::read(run.folder().join(file)).map_err(|error| changed(run, format!("{file}: {error}")))?;
     Ok(hash::of(&bytes))
 }
 
@@ -50,7 +52,8 @@ fn checkpoints(summary: &Summary) -> BTreeSet<u64> {
 /// Writes the proof of a run that has just finished.
 pub(crate) fn write(run: &Run, summary: &Summary) -> Result<()> {
     let told = ["config.toml", "corpus.json", "metrics.jsonl", "summary.json"].map(String::from);
-    let manifests = checkpoints(summary).into_iter().map(|step| format!("checkpoints/step-{step}/{MANIFEST}"));
+    let manifests =
+        checkpoints(summary).into_iter().map(|step| format!("checkpoints/step-{step}/{MANIFEST}"));
     let hash = |file: String| Ok((file.clone(), hash_of(run, &file)?));
     let hashes = told.into_iter().chain(manifests).map(hash).collect::<Result<BTreeMap<_, _>>>()?;
     let json = serde_json::to_vec_pretty(&hashes).expect("hashes are plain data");

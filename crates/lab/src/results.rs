@@ -140,7 +140,9 @@ fn paper_size(budget: usize) -> &'static str {
 /// The paper's validation of the same cell.
 fn published_validation(planned: &Planned) -> Option<Published> {
     match planned.arm {
-        Arm::Compare { model, .. } => paper::compared(&planned.corpus, paper_size(planned.budget), model, "val"),
+        Arm::Compare { model, .. } => {
+            paper::compared(&planned.corpus, paper_size(planned.budget), model, "val")
+        }
         Arm::Reference => None,
         Arm::Ablation(row) => paper::ablated(row),
         Arm::Grid { model, heads, layers } => paper::gridded(model, heads, layers),

@@ -127,7 +127,10 @@ pub fn run_one(
             Err(_) if folder.join("config.toml").exists() => Run::open(&folder)?,
             // It refused the folder; a disk that is full, say, tells its own story.
             Err(kuramoto_train::Error::Run { .. }) => {
-                return Err(Error::plan(folder, "this folder holds something, but no run of the plan: move it away"));
+                return Err(Error::plan(
+                    folder,
+                    "this folder holds something, but no run of the plan: move it away",
+                ));
             }
             created => created?,
         },
@@ -167,12 +170,19 @@ pub struct Workers {
 }
 
 /// Runs what is missing of `chosen`. A run that fails stops no other: they do not depend on each other.
-pub fn run_all(plan: &Plan, chosen: &[&Planned], corpora: &Corpora, workers: &Workers, watcher: &dyn Watcher) {
+pub fn run_all(
+    plan: &Plan,
+    chosen: &[&Planned],
+    corpora: &Corpora,
+    workers: &Workers,
+    watcher: &dyn Watcher,
+) {
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(run) = chosen.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !watcher.stop()) {
             let mut observer = watcher.begins(run);
-            let outcome = run_one(plan, run, corpora, workers.threads, workers.core_peak_flops, &mut *observer);
+            let outcome =
+                run_one(plan, run, corpora, workers.threads, workers.core_peak_flops, &mut *observer);
             drop(observer);
             watcher.ended(run, &outcome);
         }

@@ -77,7 +77,8 @@ pub fn unfinished(plan: &Plan) -> Result<Vec<usize>> {
 /// The array script.
 pub fn slurm(plan: &Plan, indices: &[usize], task: &Task, slurm: &Slurm) -> Result<String> {
     let throttle = task.throttle.map(|tasks| format!("%{tasks}")).unwrap_or_default();
-    let partition = slurm.partition.as_ref().map(|name| format!("#SBATCH --partition={name}\n")).unwrap_or_default();
+    let partition =
+        slurm.partition.as_ref().map(|name| format!("#SBATCH --partition={name}\n")).unwrap_or_default();
     let [program, folder, cache] = [&slurm.program, &slurm.plan, &slurm.cache].map(|path| shell(path));
     let (name, ranges, cpus, megabytes) = (label(plan), ranges(indices), task.cpus, task.megabytes(plan)?);
     let time = &slurm.time;
@@ -212,8 +213,13 @@ pub fn write(plan: &Plan, file: &str, text: &str) -> Result<PathBuf> {
 
 /// A name that both systems take: letters, digits and dashes.
 fn label(plan: &Plan) -> String {
-    let plain: String =
-        plan.name().to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+    let plain: String = plan
+        .name()
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(40)
+        .collect();
     let plain = plain.trim_matches('-');
     if plain.is_empty() { "kuramoto".into() } else { format!("kuramoto-{plain}") }
 }

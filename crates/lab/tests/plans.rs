@@ -21,7 +21,8 @@ fn request(experiment: Experiment) -> Request {
         budgets: vec![],
         protocol: None,
         overlays: vec![
-            Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 6 }\nvalidation.every = 3").unwrap(),
+            Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 6 }\nvalidation.every = 3")
+                .unwrap(),
         ],
     }
 }
@@ -105,7 +106,11 @@ fn a_plan_is_written_once_and_read_back() {
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     let made = plan(Experiment::Compare, &a);
     plan(Experiment::Compare, &b);
-    assert_eq!(fs::read(a.join("plan.json")).unwrap(), fs::read(b.join("plan.json")).unwrap(), "deterministic");
+    assert_eq!(
+        fs::read(a.join("plan.json")).unwrap(),
+        fs::read(b.join("plan.json")).unwrap(),
+        "deterministic"
+    );
     assert_eq!(Plan::open(&a).unwrap(), made);
     let error = Plan::create(&request(Experiment::Compare), &a, Path::new("unused")).unwrap_err().to_string();
     assert!(error.contains("not empty"), "{error}");
@@ -151,7 +156,9 @@ fn what_changed_is_said_and_not_overwritten() {
     fs::write(&weights, &bytes).unwrap();
     assert!(matches!(run(&plan, 0, &mut ()).unwrap(), Outcome::WasFinished(_)), "put back");
     // Whatever tells of a finished run: a value more, nothing at all, gone.
-    for name in ["summary.json", "metrics.jsonl", "config.toml", "corpus.json", "checkpoints/step-6/manifest.json"] {
+    for name in
+        ["summary.json", "metrics.jsonl", "config.toml", "corpus.json", "checkpoints/step-6/manifest.json"]
+    {
         let path = first.join(name);
         let good = fs::read(&path).unwrap();
         let more = [&good[..], b"\n"].concat();
@@ -185,7 +192,8 @@ fn another_text_than_was_planned_is_refused() {
     // The same bytes in another order, so that even the vocabulary is the same.
     fs::write(&text, "a stormy and dark night it was; ".repeat(1000)).unwrap();
     fs::remove_dir_all(&cache).unwrap();
-    let error = run_one(&plan, &plan.runs[0], &Corpora::new(&cache), 1, None, &mut ()).unwrap_err().to_string();
+    let error =
+        run_one(&plan, &plan.runs[0], &Corpora::new(&cache), 1, None, &mut ()).unwrap_err().to_string();
     assert!(error.contains("put the text back, or make a new plan"), "{error}");
     assert!(!plan.run_folder(&plan.runs[0]).exists(), "nothing is left behind");
 }
@@ -306,7 +314,9 @@ fn a_plan_becomes_a_job_array() {
         partition: Some("short".into()),
     };
     let script = submit::slurm(&plan, &left, &task, &slurm).unwrap();
-    for part in ["--array=0,2-7%3\n", "--cpus-per-task=2\n", "--partition=short\n", "--requeue\n", "USR1@120\n"] {
+    for part in
+        ["--array=0,2-7%3\n", "--cpus-per-task=2\n", "--partition=short\n", "--requeue\n", "USR1@120\n"]
+    {
         assert!(script.contains(part), "{part}\n{script}");
     }
     assert!(script.contains(r"it'\''s a plan' --index"), "{script}");
@@ -319,7 +329,9 @@ fn a_plan_becomes_a_job_array() {
 
     let kubernetes = Kubernetes { image: "registry/kuramoto:1".into(), claim: "plans".into() };
     let job = submit::kubernetes(&plan, &task, &kubernetes).unwrap();
-    for part in ["name: kuramoto-it-s-a-plan\n", "completions: 8\n", "parallelism: 3\n", "claimName: \"plans\"\n"] {
+    for part in
+        ["name: kuramoto-it-s-a-plan\n", "completions: 8\n", "parallelism: 3\n", "claimName: \"plans\"\n"]
+    {
         assert!(job.contains(part), "{part}\n{job}");
     }
 }

@@ -22,7 +22,8 @@ fn the_ablation_suite_from_plan_to_report() {
         budgets: vec![],
         protocol: None,
         overlays: vec![
-            Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 4").unwrap(),
+            Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 4")
+                .unwrap(),
         ],
     };
     let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
@@ -44,17 +45,23 @@ fn the_ablation_suite_from_plan_to_report() {
     assert!(ranks.interval.contains(ranks.tau));
 
     let files = report::write(&plan, &results).unwrap();
-    let text = |name: &str| fs::read_to_string(files.iter().find(|path| path.ends_with(name)).unwrap()).unwrap();
+    let text =
+        |name: &str| fs::read_to_string(files.iter().find(|path| path.ends_with(name)).unwrap()).unwrap();
     let markdown = text("report.md");
     assert!(markdown.contains("41 of 42 runs") && markdown.contains("Here models of about 6k read"));
     assert!(markdown.contains("remove value gate: hurts") && markdown.contains("inconclusive at this power"));
-    assert!(markdown.contains("with so few seeds no difference could pass the test, however large; it takes 10"));
+    assert!(
+        markdown.contains("with so few seeds no difference could pass the test, however large; it takes 10")
+    );
     assert!(!markdown.contains("**"), "nothing is bold without a test");
     assert_eq!(text("runs.csv").lines().count(), 42, "a header and a row a run");
     assert_eq!((text("cells.csv").lines().count(), text("claims.csv").lines().count()), (15, 14));
     assert_eq!(text("report.tex").matches("\\bottomrule").count(), 4, "cells, claims, ranks, speeds");
     every_link_leads_somewhere(&plan, &text("report.html"));
-    assert!(!text("report.json").contains(&*plan.folder().to_string_lossy()), "a report knows where it was made");
+    assert!(
+        !text("report.json").contains(&*plan.folder().to_string_lossy()),
+        "a report knows where it was made"
+    );
     let drawn = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "png"));
     for path in drawn.clone() {
         assert!(fs::read(path).unwrap().starts_with(b"\x89PNG"), "{}", path.display());

@@ -32,25 +32,38 @@ enum Axis {
 /// All rows, in the paper's order.
 pub const ABLATIONS: [Ablation; 13] = [
     row("low-rank-transport", "low-rank value transport", Axis::Metric, |c| c.metric = Metric::Transport),
-    row("no-feed-forward", "remove feed-forward block", Axis::FeedForward, |c| c.feed_forward = FeedForward::None),
+    row("no-feed-forward", "remove feed-forward block", Axis::FeedForward, |c| {
+        c.feed_forward = FeedForward::None
+    }),
     row("value-projection", "learned value projection", Axis::Value, |c| c.value = Value::Projection),
     row("no-value-gate", "remove value gate", Axis::ValueGate, |c| c.value_gate = false),
     row("no-metric-gates", "remove metric gates", Axis::Metric, |c| c.metric = Metric::None),
-    row("linear-feed-forward", "linear feed-forward map", Axis::FeedForward, |c| c.feed_forward = FeedForward::Linear),
+    row("linear-feed-forward", "linear feed-forward map", Axis::FeedForward, |c| {
+        c.feed_forward = FeedForward::Linear
+    }),
     row("per-layer-gates", "per-layer (unshared) gates", Axis::GateSharing, |c| c.per_layer_gates = true),
-    row("shared-feed-forward", "shared feed-forward block", Axis::FeedForwardSharing, |c| c.shared_feed_forward = true),
+    row("shared-feed-forward", "shared feed-forward block", Axis::FeedForwardSharing, |c| {
+        c.shared_feed_forward = true
+    }),
     row("no-gate-normalization", "remove gate normalization", Axis::GateNormalization, |c| {
         c.gate_normalization = false
     }),
     row("no-value-bound", "remove value bound", Axis::ValueBound, |c| c.value_bound = false),
     row("linear-readout", "linear readout", Axis::Readout, |c| c.readout = Readout::Linear),
-    row("sigmoid-gates", "sigmoid metric gates", Axis::GateShape, |c| c.gate_activation = GateActivation::Sigmoid),
+    row("sigmoid-gates", "sigmoid metric gates", Axis::GateShape, |c| {
+        c.gate_activation = GateActivation::Sigmoid
+    }),
     row("linear-gates", "linear (signed) metric gates", Axis::GateShape, |c| {
         c.gate_activation = GateActivation::Linear
     }),
 ];
 
-const fn row(name: &'static str, title: &'static str, axis: Axis, apply: fn(&mut KuramotoConfig)) -> Ablation {
+const fn row(
+    name: &'static str,
+    title: &'static str,
+    axis: Axis,
+    apply: fn(&mut KuramotoConfig),
+) -> Ablation {
     Ablation { name, title, axis, apply }
 }
 
@@ -80,7 +93,11 @@ pub fn apply(config: &mut KuramotoConfig, names: &[impl AsRef<str>]) -> Result<(
     for (i, first) in chosen.iter().enumerate() {
         for second in &chosen[i + 1..] {
             if let Some(why) = contradiction(first, second).or_else(|| contradiction(second, first)) {
-                return Err(Error::Conflict { first: first.name.into(), second: second.name.into(), why: why.into() });
+                return Err(Error::Conflict {
+                    first: first.name.into(),
+                    second: second.name.into(),
+                    why: why.into(),
+                });
             }
         }
     }
@@ -98,7 +115,9 @@ fn contradiction(first: &Ablation, second: &Ablation) -> Option<&'static str> {
         ("low-rank-transport" | "no-metric-gates", Axis::GateShape | Axis::GateNormalization) => {
             Some("without query and key gates there is no gate to shape or normalize; choose one")
         }
-        ("value-projection", Axis::ValueGate) => Some("the value projection already replaces the value gate; drop it"),
+        ("value-projection", Axis::ValueGate) => {
+            Some("the value projection already replaces the value gate; drop it")
+        }
         ("no-feed-forward", Axis::FeedForwardSharing) => {
             Some("there is no feed-forward block left to share; choose one")
         }

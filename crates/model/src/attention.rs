@@ -34,7 +34,7 @@ impl<'a, F> ColumnsMut<'a, F> {
     }
 }
 
-/// One head's attention for a sequence of `n`: rows are `stride` apart.
+/// One head's attention for a sequence of `n`: its rows are `stride` apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Head {
     pub n: usize,
@@ -42,28 +42,54 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// q, key (n x width) -> a (n x n), softmaxed
-    pub fn couple<F: Real>(self, q: Columns<F>, key: Columns<F>, a: &mut [F], packed: &mut Packed<F>) {
-        self.dot(q, key, a, packed, false);
-        couple::forward(self.n, a, self.stride);
+    /// Equation (1), score and A: query, key (n x width) -> coupling (n x n), softmaxed
+    pub fn couple<F: Real>(
+        self,
+        query: Columns<F>,
+        key: Columns<F>,
+        coupling: &mut [F],
+        packed: &mut Packed<F>,
+    ) {
+        self.dot(query, key, coupling, packed, false);
+        couple::forward(self.n, coupling, self.stride);
     }
 
-    /// x, y (n x width) -> s (n x n) = x y^T below the diagonal
-    pub fn dot<F: Real>(self, x: Columns<F>, y: Columns<F>, s: &mut [F], packed: &mut Packed<F>, accumulate: bool) {
-        packed.pack_transposed(y.data, y.stride, y.width, self.n);
-        product(s, self.stride, self.n, x.rows(), packed, accumulate, Causal::OutputBelow);
+    /// left, right (n x width) -> scores (n x n) = left right^T below the diagonal
+    pub fn dot<F: Real>(
+        self,
+        left: Columns<F>,
+        right: Columns<F>,
+        scores: &mut [F],
+        packed: &mut Packed<F>,
+        accumulate: bool,
+    ) {
+        packed.pack_transposed(right.data, right.stride, right.width, self.n);
+        product(scores, self.stride, self.n, left.rows(), packed, accumulate, Causal::OutputBelow);
     }
 
-    /// a (n x n), values (n x width) -> out (n x width) = a values
-    pub fn mix<F: Real>(self, a: &[F], values: Columns<F>, out: ColumnsMut<F>, packed: &mut Packed<F>) {
+    /// Equation (1), G: coupling (n x n), values (n x width) -> mean (n x width) = coupling values
+    pub fn mix<F: Real>(
+        self,
+        coupling: &[F],
+        values: Columns<F>,
+        mean: ColumnsMut<F>,
+        packed: &mut Packed<F>,
+    ) {
         packed.pack(values.data, values.stride, self.n, values.width);
-        product(out.data, out.stride, self.n, View::rows(a, self.stride), packed, false, Causal::InnerPast);
+        let coupling = View::rows(coupling, self.stride);
+        product(mean.data, mean.stride, self.n, coupling, packed, false, Causal::InnerPast);
     }
 
-    /// a (n x n), dout (n x width) -> dvalues (n x width) = a^T dout
-    pub fn mix_back<F: Real>(self, a: &[F], dout: Columns<F>, dvalues: ColumnsMut<F>, packed: &mut Packed<F>) {
-        packed.pack(dout.data, dout.stride, self.n, dout.width);
-        let a = View::transposed(a, self.stride);
-        product(dvalues.data, dvalues.stride, self.n, a, packed, false, Causal::InnerFuture);
+    /// coupling (n x n), dmean (n x width) -> dvalues (n x width) = coupling^T dmean
+    pub fn mix_back<F: Real>(
+        self,
+        coupling: &[F],
+        dmean: Columns<F>,
+        dvalues: ColumnsMut<F>,
+        packed: &mut Packed<F>,
+    ) {
+        packed.pack(dmean.data, dmean.stride, self.n, dmean.width);
+        let coupling = View::transposed(coupling, self.stride);
+        product(dvalues.data, dvalues.stride, self.n, coupling, packed, false, Causal::InnerFuture);
     }
 }

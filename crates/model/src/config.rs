@@ -237,7 +237,14 @@ pub fn check_context(context: usize) -> Result<()> {
     within("context", context, 1..=MAX_CONTEXT)
 }
 
-fn sizes(vocab: usize, width: usize, layers: usize, heads: usize, dropout: f64, rotary_base: f64) -> Result<()> {
+fn sizes(
+    vocab: usize,
+    width: usize,
+    layers: usize,
+    heads: usize,
+    dropout: f64,
+    rotary_base: f64,
+) -> Result<()> {
     within("vocab", vocab, 1..=MAX_VOCAB)?;
     within("width", width, 1..=MAX_WIDTH)?;
     within("layers", layers, 1..=MAX_LAYERS)?;

@@ -27,7 +27,10 @@ pub enum Error {
     #[error("the text is empty: give at least one byte")]
     Empty,
     /// A sequence that does not fit the planned context.
-    #[error("a sequence of {length} bytes is longer than the planned context of {context}: plan for more or cut it")]
+    #[error(
+        "a sequence of {length} bytes is longer than the planned context of {context}: \
+         plan for more or cut it"
+    )]
     TooLong {
         /// Its length.
         length: usize,
@@ -36,7 +39,8 @@ pub enum Error {
     },
     /// A token outside the vocabulary.
     #[error(
-        "token {token} at position {position} is outside the vocabulary of {vocab}: tokens run from 0 to vocab - 1"
+        "token {token} at position {position} is outside the vocabulary of {vocab}: \
+         tokens run from 0 to vocab - 1"
     )]
     Token {
         /// The token.
@@ -62,7 +66,11 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Checks that `value` is one of `range`.
-pub(crate) fn within(field: &'static str, value: usize, range: std::ops::RangeInclusive<usize>) -> Result<()> {
+pub(crate) fn within(
+    field: &'static str,
+    value: usize,
+    range: std::ops::RangeInclusive<usize>,
+) -> Result<()> {
     if range.contains(&value) {
         return Ok(());
     }

@@ -1,8 +1,9 @@
 //! The arithmetic the mathematical model asks for, counted from the configuration alone.
 //!
-//! Only matrix products count, two operations per multiply-add: shared gates once per layer that uses them, causal
-//! attention at its true half, a training step at three times a forward pass. Savings of the implementation, such as
-//! layer 0's table by byte, do not lower the count, and elementwise work does not raise it.
+//! Only matrix products count, two operations per multiply-add: shared gates once per layer that uses them,
+//! causal attention at its true half, a training step at three times a forward pass. Savings of the
+//! implementation, such as layer 0's table by byte, do not lower the count, and elementwise work does not
+//! raise it.
 
 use crate::config::{FeedForward, KuramotoConfig, Metric, TransformerConfig, Value};
 use crate::model_config::ModelConfig;
@@ -17,7 +18,7 @@ pub struct Flops {
 }
 
 impl Flops {
-    fn of(multiply_adds: f64) -> Self {
+    fn from_multiply_adds(multiply_adds: f64) -> Self {
         Flops { forward: 2.0 * multiply_adds, training: 6.0 * multiply_adds }
     }
 }
@@ -56,13 +57,13 @@ fn kuramoto(config: &KuramotoConfig, context: usize) -> Flops {
     };
     let layer = outputs * 2.0 * k + (scores + values) * attended(context) + frames + feed_forward;
     // Both readouts are one product with the lifted phases.
-    Flops::of(layers * layer + 2.0 * k * config.vocab as f64)
+    Flops::from_multiply_adds(layers * layer + 2.0 * k * config.vocab as f64)
 }
 
 fn transformer(config: &TransformerConfig, context: usize) -> Flops {
     let d = config.width as f64;
     let layer = 16.0 * d * d + 2.0 * d * attended(context);
-    Flops::of(config.layers as f64 * layer + d * config.vocab as f64)
+    Flops::from_multiply_adds(config.layers as f64 * layer + d * config.vocab as f64)
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ pub struct Gates<'a, F> {
 
 /// Called during a forward pass; every method does nothing unless overridden, and then costs nothing.
 pub trait Hooks<F> {
-    /// True if `state(0, ..)` may change the state. The first Kuramoto layer then computes from the state what it
-    /// otherwise looks up by byte.
+    /// True if `state(0, ..)` may change the state. The first Kuramoto layer then computes from the state
+    /// what it otherwise looks up by byte.
     fn changes_input(&self) -> bool {
         false
     }
@@ -24,7 +24,8 @@ pub trait Hooks<F> {
     fn state(&mut self, _layer: usize, _state: &mut [F]) {}
     /// The gates of a Kuramoto layer.
     fn gates(&mut self, _layer: usize, _gates: Gates<'_, F>) {}
-    /// The attention of one head (n rows of `stride`), before dropout. Entries above the diagonal must stay zero.
+    /// The attention of one head (n rows of `stride`), before dropout. Entries above the diagonal must stay
+    /// zero.
     fn attention(&mut self, _layer: usize, _head: usize, _stride: usize, _attention: &mut [F]) {}
     /// The state after the attention increment of `layer`.
     fn middle(&mut self, _layer: usize, _state: &mut [F]) {}

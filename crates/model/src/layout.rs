@@ -1,9 +1,9 @@
 //! The named layout of the parameter arena.
 //!
-//! Parameters lie back to back in one arena, without padding, so its length is the parameter count. Names and shapes
-//! are those of the weight files: linear weights are `[out, in]`. Maps that read the same input are adjacent, so that
-//! one matrix product serves them: `[wq; wk; wf; wv]` of a gate set, `[gate; up]` of a SwiGLU, `[wq; wk; wv]` of
-//! transformer attention.
+//! Parameters lie back to back in one arena, without padding, so its length is the parameter count. Names and
+//! shapes are those of the weight files: linear weights are `[out, in]`. Maps that read the same input are
+//! adjacent, so that one matrix product serves them: `[wq; wk; wf; wv]` of a gate set, `[gate; up]` of a
+//! SwiGLU, `[wq; wk; wv]` of transformer attention.
 
 /// What a parameter is, for weight decay and for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,13 @@ pub struct Slot {
 impl Slot {
     /// The slot's part of an arena.
     #[inline]
-    pub fn of<'a, F>(&self, arena: &'a [F]) -> &'a [F] {
+    pub fn slice<'a, F>(&self, arena: &'a [F]) -> &'a [F] {
         &arena[self.start..self.start + self.len]
     }
 
     /// The slot's part of an arena, to write.
     #[inline]
-    pub fn of_mut<'a, F>(&self, arena: &'a mut [F]) -> &'a mut [F] {
+    pub fn slice_mut<'a, F>(&self, arena: &'a mut [F]) -> &'a mut [F] {
         &mut arena[self.start..self.start + self.len]
     }
 

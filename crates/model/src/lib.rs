@@ -1,11 +1,13 @@
 //! What is learned: the Kuramoto Attention model and its parameter-matched transformer.
 //!
-//! A model is a configuration ([`ModelConfig`]), a named layout of one parameter arena ([`Layout`]) and a [`Network`]
-//! ([`Kuramoto`], [`Transformer`]) that runs one sequence forward and backward on one core. [`Weights`] is a network with
-//! its parameters: it runs text, with [`Hooks`] that read and change what happens inside, and decodes. The glossary from
-//! names in the code to symbols of the paper is in [`kuramoto`].
+//! A model is a configuration ([`ModelConfig`]), a named layout of one parameter arena ([`Layout`]) and a
+//! [`Network`] ([`Kuramoto`], [`Transformer`]) that runs one sequence forward and backward on one core.
+//! [`Weights`] is a network with its parameters: it runs text, with [`Hooks`] that read and change what
+//! happens inside, and decodes. The glossary from names in the code to symbols of the paper is in
+//! [`kuramoto`].
 //!
-//! Nothing here knows threads, files or optimizers; how a training step is computed is in the crate `kuramoto-engine`.
+//! Nothing here knows threads, files or optimizers; how a training step is computed is in the crate
+//! `kuramoto-engine`.
 
 pub mod ablation;
 mod attention;
@@ -21,6 +23,7 @@ mod model_config;
 pub mod network;
 mod packed;
 mod parallel;
+pub mod random;
 pub mod transformer;
 mod weights;
 mod workspace;

@@ -1,7 +1,7 @@
 //! Parameter counts and matched widths.
 //!
-//! Depth, heads, vocabulary and budget are fixed; widths are the multiples of lcm(4, heads); the width whose count is
-//! nearest to the budget is taken, the smaller one of a tie.
+//! Depth, heads, vocabulary and budget are fixed; widths are the multiples of lcm(4, heads); the width whose
+//! count is nearest to the budget is taken, the smaller one of a tie.
 
 use crate::config::MAX_WIDTH;
 use crate::error::{Error, Result, within};
@@ -35,7 +35,10 @@ fn nearest(heads: usize, budget: usize, mut count: impl FnMut(usize) -> Result<u
         return Err(Error::Field {
             field: "budget",
             value: budget.to_string(),
-            allowed: format!("with these layers, heads and vocabulary it must be from 1 to {}", largest.parameters),
+            allowed: format!(
+                "with these layers, heads and vocabulary it must be from 1 to {}",
+                largest.parameters
+            ),
         });
     }
     if budget <= smallest.parameters {

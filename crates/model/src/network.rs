@@ -32,7 +32,7 @@ pub struct Pass<'a, F, T> {
 }
 
 /// What a dropout mask is for; part of its key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Attention = 1,
     FirstIncrement = 2,
@@ -55,8 +55,9 @@ impl SequenceDropout {
 /// A model that runs one sequence at a time.
 ///
 /// `Tables` are derived from the parameters once per step and shared by all threads; a `Workspace` holds one
-/// sequence's activations. A sequence's gradient has [`Network::gradient_len`] elements: the parameters', then those
-/// of the tables, which [`Network::finish`] folds into the parameters' once all sequences are summed.
+/// sequence's activations. A sequence's gradient has [`Network::gradient_len`] elements: the parameters',
+/// then those of the tables, which [`Network::finish`] folds into the parameters' once all sequences are
+/// summed.
 /// [`Weights`](crate::Weights) keeps parameters and tables together.
 pub trait Network<F: Real>: Clone + Send + Sync {
     /// Derived from the parameters, once per step.
@@ -98,8 +99,8 @@ pub trait Network<F: Real>: Clone + Send + Sync {
     fn logits(&self, parameters: &[F], work: &Self::Workspace, n: usize) -> Vec<F>;
     /// Losses in nats (n) of the last forward pass; uses up its logits.
     fn losses<'w>(&self, parameters: &[F], work: &'w mut Self::Workspace, targets: &[u8]) -> &'w [f64];
-    /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the forward pass of the same
-    /// `pass`.
+    /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the forward pass of
+    /// the same `pass`.
     fn backward(
         &self,
         pass: &Pass<'_, F, Self::Tables>,
@@ -110,8 +111,14 @@ pub trait Network<F: Real>: Clone + Send + Sync {
     ) -> f64;
     /// Folds the tables' part of a summed gradient into the parameters' part.
     fn finish(&self, parameters: &[F], tables: &mut Self::Tables, gradient: &mut [F]);
-    /// The logits (vocab) that follow the one token of `pass`, which stands at `position`; the cache holds those before.
-    fn decode<'c>(&self, pass: &Pass<'_, F, Self::Tables>, position: usize, cache: &'c mut Self::Cache) -> &'c [F];
+    /// The logits (vocab) that follow the one token of `pass`, which stands at `position`; the cache holds
+    /// those before.
+    fn decode<'c>(
+        &self,
+        pass: &Pass<'_, F, Self::Tables>,
+        position: usize,
+        cache: &'c mut Self::Cache,
+    ) -> &'c [F];
 
     /// Checks tokens before they are used.
     fn check(&self, tokens: &[u8]) -> Result<()> {
@@ -126,8 +133,8 @@ pub trait Network<F: Real>: Clone + Send + Sync {
     }
 }
 
-/// Compiles items once with `F` = f32 and once with `F` = f64. Other crates then call code that was compiled here, where a
-/// generic implementation would be compiled anew in each of them.
+/// Compiles items once with `F` = f32 and once with `F` = f64. Other crates then call code that was compiled
+/// here, where a generic implementation would be compiled anew in each of them.
 macro_rules! for_each_float {
     ($($item:item)*) => {
         const _: () = {

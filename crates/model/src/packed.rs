@@ -13,7 +13,10 @@ pub(crate) struct PackedMap<F> {
 
 impl<F: Real> PackedMap<F> {
     pub fn new(outputs: usize, inputs: usize) -> Self {
-        PackedMap { forward: Packed::with_capacity(inputs, outputs), backward: Packed::with_capacity(outputs, inputs) }
+        PackedMap {
+            forward: Packed::with_capacity(inputs, outputs),
+            backward: Packed::with_capacity(outputs, inputs),
+        }
     }
 
     pub fn floats(outputs: usize, inputs: usize) -> usize {

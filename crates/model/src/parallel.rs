@@ -2,7 +2,11 @@
 
 /// Does `each` for every pair of items.
 #[cfg(feature = "parallel")]
-pub(crate) fn for_each_pair<A: Send, B: Sync>(left: &mut [A], right: &[B], each: impl Fn(&mut A, &B) + Send + Sync) {
+pub(crate) fn for_each_pair<A: Send, B: Sync>(
+    left: &mut [A],
+    right: &[B],
+    each: impl Fn(&mut A, &B) + Send + Sync,
+) {
     use rayon::prelude::*;
     left.par_iter_mut().zip(right).for_each(|(a, b)| each(a, b));
 }

@@ -1,4 +1,5 @@
-//! What is learned: a network, its parameters, and the tables derived from them, which always belong together.
+//! What is learned: a network, its parameters, and the tables derived from them, which always belong
+//! together.
 
 use crate::error::{Error, Result};
 use crate::hooks::Hooks;
@@ -70,7 +71,7 @@ impl<F: Real, N: Network<F>> Weights<F, N> {
 
     /// A parameter by its name.
     pub fn parameter(&self, name: &str) -> Option<&[F]> {
-        self.network.layout().find(name).map(|tensor| tensor.slot.of(&self.parameters))
+        self.network.layout().find(name).map(|tensor| tensor.slot.slice(&self.parameters))
     }
 
     /// Changes parameters and derives the tables again.
@@ -110,8 +111,9 @@ impl<F: Real, N: Network<F>> Weights<F, N> {
         Ok(self.network.losses(&self.parameters, work, targets))
     }
 
-    /// Runs one sequence forward and backward: its summed loss in nats, and `weight` times the gradient added to
-    /// `gradient`, which has room for [`Network::gradient_len`]. Tokens and targets must have been checked.
+    /// Runs one sequence forward and backward: its summed loss in nats, and `weight` times the gradient added
+    /// to `gradient`, which has room for [`Network::gradient_len`]. Tokens and targets must have been
+    /// checked.
     pub fn add_gradient(
         &self,
         tokens: &[u8],

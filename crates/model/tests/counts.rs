@@ -105,7 +105,10 @@ fn budgets_are_read() {
     }
     let config = KuramotoConfig::default();
     assert!(matches!(match_width(&config.clone().into(), 0), Err(Error::Field { field: "budget", .. })));
-    assert!(matches!(match_width(&config.clone().into(), usize::MAX), Err(Error::Field { field: "budget", .. })));
+    assert!(matches!(
+        match_width(&config.clone().into(), usize::MAX),
+        Err(Error::Field { field: "budget", .. })
+    ));
     assert_eq!(match_width(&config.clone().into(), 1).unwrap().width, 4);
 }
 
@@ -116,19 +119,34 @@ fn refused(config: KuramotoConfig) -> String {
 #[test]
 fn nonsense_is_refused_in_one_sentence() {
     let base = small;
-    assert_eq!(refused(KuramotoConfig { width: 0, ..base() }), "width = 0 is not allowed: it must be from 1 to 16384");
+    assert_eq!(
+        refused(KuramotoConfig { width: 0, ..base() }),
+        "width = 0 is not allowed: it must be from 1 to 16384"
+    );
     assert_eq!(
         refused(KuramotoConfig { width: usize::MAX, ..base() }),
         format!("width = {} is not allowed: it must be from 1 to 16384", usize::MAX)
     );
-    assert_eq!(refused(KuramotoConfig { heads: 5, ..base() }), "heads = 5 is not allowed: it must divide width = 12");
-    assert_eq!(refused(KuramotoConfig { heads: 0, ..base() }), "heads = 0 is not allowed: it must be from 1 to 12");
-    assert_eq!(refused(KuramotoConfig { vocab: 0, ..base() }), "vocab = 0 is not allowed: it must be from 1 to 256");
+    assert_eq!(
+        refused(KuramotoConfig { heads: 5, ..base() }),
+        "heads = 5 is not allowed: it must divide width = 12"
+    );
+    assert_eq!(
+        refused(KuramotoConfig { heads: 0, ..base() }),
+        "heads = 0 is not allowed: it must be from 1 to 12"
+    );
+    assert_eq!(
+        refused(KuramotoConfig { vocab: 0, ..base() }),
+        "vocab = 0 is not allowed: it must be from 1 to 256"
+    );
     assert_eq!(
         refused(KuramotoConfig { vocab: 257, ..base() }),
         "vocab = 257 is not allowed: it must be from 1 to 256"
     );
-    assert_eq!(refused(KuramotoConfig { layers: 0, ..base() }), "layers = 0 is not allowed: it must be from 1 to 256");
+    assert_eq!(
+        refused(KuramotoConfig { layers: 0, ..base() }),
+        "layers = 0 is not allowed: it must be from 1 to 256"
+    );
     for dropout in [-0.1, 1.0, f64::NAN, f64::INFINITY] {
         assert!(refused(KuramotoConfig { dropout, ..base() }).contains("at least 0 and less than 1"));
     }
@@ -144,7 +162,9 @@ fn nonsense_is_refused_in_one_sentence() {
 fn contradicting_ablations_are_refused() {
     let mut config = small();
     let unknown = ablation::apply(&mut config, &["no-such-thing"]).unwrap_err().to_string();
-    assert!(unknown.starts_with("ablation = \"no-such-thing\" is not allowed: choose from low-rank-transport, "));
+    assert!(
+        unknown.starts_with("ablation = \"no-such-thing\" is not allowed: choose from low-rank-transport, ")
+    );
     for [first, second] in [
         ["no-feed-forward", "linear-feed-forward"],
         ["shared-feed-forward", "no-feed-forward"],
@@ -156,9 +176,13 @@ fn contradicting_ablations_are_refused() {
         ["linear-readout", "linear-readout"],
     ] {
         let error = ablation::apply(&mut small(), &[first, second]).unwrap_err();
-        assert!(error.to_string().starts_with(&format!("{first} and {second} do not go together: ")), "{error}");
+        assert!(
+            error.to_string().starts_with(&format!("{first} and {second} do not go together: ")),
+            "{error}"
+        );
     }
-    ablation::apply(&mut config, &["no-metric-gates", "per-layer-gates", "no-value-bound", "linear-readout"]).unwrap();
+    ablation::apply(&mut config, &["no-metric-gates", "per-layer-gates", "no-value-bound", "linear-readout"])
+        .unwrap();
 }
 
 /// The layout has no gaps, and names are unique.

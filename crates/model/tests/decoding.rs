@@ -4,7 +4,9 @@ mod common;
 
 use common::{COMBINATIONS, combination, noise, random_weights, small, text};
 use kuramoto_kernels::Real;
-use kuramoto_model::{Error, Kuramoto, KuramotoConfig, Network, NoHooks, Transformer, TransformerConfig, Weights};
+use kuramoto_model::{
+    Error, Kuramoto, KuramotoConfig, Network, NoHooks, Transformer, TransformerConfig, Weights,
+};
 use proptest::prelude::*;
 
 /// Largest difference of cached from full logits, relative to the largest logit.
@@ -36,7 +38,9 @@ proptest! {
         let double = random_weights::<f64, _>(model.clone(), seed);
         prop_assert!(difference(&double, &tokens) < 1e-12);
         let mut single = random_weights::<f32, _>(model, seed);
-        single.edit(|_, parameters| parameters.iter_mut().zip(noise(100_000, seed)).for_each(|(x, v)| *x = 0.3 * v as f32));
+        single.edit(|_, parameters| {
+            parameters.iter_mut().zip(noise(100_000, seed)).for_each(|(x, v)| *x = 0.3 * v as f32);
+        });
         prop_assert!(difference(&single, &tokens) < 1e-5);
     }
 }

@@ -1,11 +1,13 @@
-//! Gradients of the code that trains against finite differences, in f64: every variant and head count, and random
-//! combinations of switches.
+//! Gradients of the code that trains against finite differences, in f64: every variant and head count, and
+//! random combinations of switches.
 
 mod common;
 
 use common::{COMBINATIONS, combination, noise, random_weights, small, text};
 use kuramoto_model::ablation::{self, ABLATIONS};
-use kuramoto_model::{Kuramoto, KuramotoConfig, Network, SequenceDropout, Transformer, TransformerConfig, Weights};
+use kuramoto_model::{
+    Kuramoto, KuramotoConfig, Network, SequenceDropout, Transformer, TransformerConfig, Weights,
+};
 use proptest::prelude::*;
 
 const LENGTH: usize = 6;
@@ -53,15 +55,20 @@ fn check<N: Network<f64>>(what: &str, network: N, samples: usize, seed: u64) {
                 let far = loss_at(center + 2.0 * step) - loss_at(center - 2.0 * step);
                 (8.0 * near - far) / (12.0 * step)
             };
-            // Signed gates are divided by a mean of absolute values: a difference that straddles a zero of a gate sees
-            // both sides of a kink, a shorter one does not. A wrong gradient is wrong at every step.
+            // Signed gates are divided by a mean of absolute values: a difference that straddles a zero of a
+            // gate sees both sides of a kink, a shorter one does not. A wrong gradient is wrong at every
+            // step.
             let slopes = [step, 0.1 * step, 0.01 * step].map(&mut slope_at);
             loss_at(center);
             let off_by = |slope: f64| (slope - gradient[at]).abs();
             let slope = slopes.into_iter().min_by(|a, b| off_by(*a).total_cmp(&off_by(*b))).unwrap();
             let off = off_by(slope);
             let name = &tensor.name;
-            assert!(off <= 1e-8 * norm.max(1.0), "{what}, {name}[{at}]: {} but differences say {slope}", gradient[at]);
+            assert!(
+                off <= 1e-8 * norm.max(1.0),
+                "{what}, {name}[{at}]: {} but differences say {slope}",
+                gradient[at]
+            );
         }
     }
 }
@@ -99,7 +106,8 @@ fn with_dropout() {
         let mut transport = KuramotoConfig { heads, dropout: 0.3, ..small() };
         ablation::apply(&mut transport, &["low-rank-transport"]).unwrap();
         check_kuramoto("dropout with transport", transport, 20, seed);
-        let config = TransformerConfig { vocab: 7, width: 12, layers: 2, heads, dropout: 0.3, ..Default::default() };
+        let config =
+            TransformerConfig { vocab: 7, width: 12, layers: 2, heads, dropout: 0.3, ..Default::default() };
         check("transformer with dropout", Transformer::new(config, LENGTH).unwrap(), 20, seed);
     }
 }
@@ -108,7 +116,8 @@ fn with_dropout() {
 fn transformer_of_every_head_count() {
     // Widths 12 / heads of 12, 6, 4, 3, 2 and 1: odd ones leave a coordinate unturned, 1 turns nothing.
     for heads in [1, 2, 3, 4, 6, 12] {
-        let config = TransformerConfig { vocab: 7, width: 12, layers: 3, heads, dropout: 0.0, ..Default::default() };
+        let config =
+            TransformerConfig { vocab: 7, width: 12, layers: 3, heads, dropout: 0.0, ..Default::default() };
         check(&format!("transformer with {heads} heads"), Transformer::new(config, LENGTH).unwrap(), 15, 3);
     }
 }

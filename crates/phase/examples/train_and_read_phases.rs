@@ -8,7 +8,11 @@ use kuramoto_train::{NewRun, Overlay, Session, Setting, Split, Which};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keys = "data.bytes = 60000\nlength = { steps = 40 }\nmodel = { width = 16, layers = 2 }";
     let folder = std::env::temp_dir().join(format!("kuramoto-example-{}", std::process::id()));
-    let new = NewRun { overlays: vec![Overlay::parse("example", keys)?], folder: Some(folder), ..Default::default() };
+    let new = NewRun {
+        overlays: vec![Overlay::parse("example", keys)?],
+        folder: Some(folder),
+        ..Default::default()
+    };
     let device = Cpu::all_cores();
     let session = Session::create(&new, Setting::new(&device))?;
     let summary = session.train(&mut ())?;

@@ -108,7 +108,8 @@ mod tests {
         let mut random = ChaCha8Rng::seed_from_u64(3);
         for n in [16, 64, 256, 1024] {
             let mut uniform = || TAU * f64::from(random.next_u32()) / 2f64.powi(32);
-            let mean = (0..400).map(|_| Resultant::of((0..n).map(|_| uniform())).length()).sum::<f64>() / 400.0;
+            let mean =
+                (0..400).map(|_| Resultant::of((0..n).map(|_| uniform())).length()).sum::<f64>() / 400.0;
             let expected = (PI / 4.0 / f64::from(n)).sqrt();
             assert!((mean / expected - 1.0).abs() < 0.1, "{n}: {mean} against {expected}");
         }

@@ -170,7 +170,9 @@ impl Graph {
     fn mean_degree(&self) -> f64 {
         match self {
             Graph::Complete => f64::NAN,
-            Graph::Neighbours(all) => all.iter().map(Vec::len).sum::<usize>() as f64 / all.len().max(1) as f64,
+            Graph::Neighbours(all) => {
+                all.iter().map(Vec::len).sum::<usize>() as f64 / all.len().max(1) as f64
+            }
         }
     }
 }
@@ -211,7 +213,10 @@ impl Population {
         let Population { frequencies, graph, coupling, phases, slopes, moved } = self;
         let [a, b, c, d] = slopes;
         let shift = |moved: &mut Vec<f64>, slope: &[f64], by: f64| {
-            moved.iter_mut().zip(phases.iter().zip(slope)).for_each(|(x, (phase, slope))| *x = phase + by * slope);
+            moved
+                .iter_mut()
+                .zip(phases.iter().zip(slope))
+                .for_each(|(x, (phase, slope))| *x = phase + by * slope);
         };
         slope(frequencies, graph, *coupling, phases, a);
         shift(moved, a, 0.5 * time);
@@ -357,7 +362,12 @@ mod tests {
 
     #[test]
     fn tables_leave_out_theory_where_there_is_none() {
-        let found = [Some(0.5), None].map(|theory| Settled { coupling: 2.0, order: 0.25, fluctuation: 0.125, theory });
+        let found = [Some(0.5), None].map(|theory| Settled {
+            coupling: 2.0,
+            order: 0.25,
+            fluctuation: 0.125,
+            theory,
+        });
         assert_eq!(csv(&found), "coupling,order,fluctuation,theory\n2,0.25,0.125,0.5\n2,0.25,0.125,\n");
         assert!(table(&found).to_string().ends_with(" -\n"));
         assert_eq!("normal".parse(), Ok(Distribution::Normal));
@@ -405,7 +415,8 @@ mod tests {
             by_edges.step(0.05);
             by_mean.step(0.05);
         }
-        let apart = by_edges.phases.iter().zip(&by_mean.phases).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let apart =
+            by_edges.phases.iter().zip(&by_mean.phases).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(apart < 1e-9, "{apart}");
     }
 

@@ -85,7 +85,9 @@ mod tests {
     fn groups_are_found_and_followed() {
         let k = 16;
         let pattern = |group: usize, j: usize| if group == 0 { j as f64 } else { (j * j) as f64 };
-        let state = |sides: [usize; 6]| sides.iter().flat_map(|&side| (0..k).map(move |j| pattern(side, j))).collect();
+        let state = |sides: [usize; 6]| {
+            sides.iter().flat_map(|&side| (0..k).map(move |j| pattern(side, j))).collect()
+        };
         let states: Vec<Vec<f64>> = vec![state([0, 0, 0, 0, 1, 1]), state([0, 0, 1, 0, 1, 1])];
         let trace = Trace { n: 6, k, heads: 1, states, ..Trace::default() };
         let found = coalitions(&trace, 0.9);

@@ -121,7 +121,9 @@ impl Intervention {
         }
         match (&self.action, self.at) {
             (Action::Flatten(_), Point::Attention(_)) => {}
-            (Action::Flatten(_), _) => return Err(format!("only attention can be flattened, not {}", self.at)),
+            (Action::Flatten(_), _) => {
+                return Err(format!("only attention can be flattened, not {}", self.at));
+            }
             (_, Point::Attention(_)) => return Err(format!("{} can only be flattened", self.at)),
             (Action::Fade(_), Point::Phase(0)) => {
                 return Err("no step leads to layer.0.phase: it cannot be faded".into());
@@ -214,11 +216,13 @@ impl<F: Real, H: Hooks<F>> Hooks<F> for Intervening<'_, F, H> {
         let n = self.before.len() / self.width;
         let own = head * self.width / self.heads..(head + 1) * self.width / self.heads;
         let changes = self.interventions.iter().filter(|change| change.at == Point::Attention(layer));
-        for change in changes
-            .filter(|change| change.oscillators.as_ref().is_none_or(|chosen| chosen.iter().any(|j| own.contains(j))))
-        {
+        for change in changes.filter(|change| {
+            change.oscillators.as_ref().is_none_or(|chosen| chosen.iter().any(|j| own.contains(j)))
+        }) {
             let Action::Flatten(share) = change.action else { continue };
-            for (t, row) in attention.chunks_mut(stride).take(n).enumerate().filter(|(t, _)| change.acts_on(*t)) {
+            for (t, row) in
+                attention.chunks_mut(stride).take(n).enumerate().filter(|(t, _)| change.acts_on(*t))
+            {
                 let flat = 1.0 / (t + 1) as f64;
                 row[..=t].iter_mut().for_each(|a| *a = F::from_f64(a.to_f64() + share * (flat - a.to_f64())));
             }
@@ -265,21 +269,23 @@ impl Change {
         weights.edit(|network, parameters| match *self {
             Change::ScaleTau(by) => {
                 if let Some(tau) = network.layout().find("tau") {
-                    tau.slot.of_mut(parameters).iter_mut().for_each(|x| *x = F::from_f64(x.to_f64() * by));
+                    tau.slot.slice_mut(parameters).iter_mut().for_each(|x| *x = F::from_f64(x.to_f64() * by));
                 }
             }
             Change::FreezeOmega { layer, share } => {
                 let mut start = vec![F::ZERO; parameters.len()];
                 network.initialize(0, &mut start);
                 if let Some(omega) = network.layout().find(&format!("layers.{layer}.omega")) {
-                    for (x, start) in omega.slot.of_mut(parameters).iter_mut().zip(omega.slot.of(&start)) {
+                    for (x, start) in
+                        omega.slot.slice_mut(parameters).iter_mut().zip(omega.slot.slice(&start))
+                    {
                         *x = F::from_f64(x.to_f64() + share * (start.to_f64() - x.to_f64()));
                     }
                 }
             }
             Change::PermuteOmega { layer, share, seed } => {
                 if let Some(omega) = network.layout().find(&format!("layers.{layer}.omega")) {
-                    let rates = omega.slot.of_mut(parameters);
+                    let rates = omega.slot.slice_mut(parameters);
                     let chosen = choose(rates.len(), share, seed);
                     let values: Vec<F> = chosen.iter().map(|&j| rates[j]).collect();
                     let mut order = chosen.clone();

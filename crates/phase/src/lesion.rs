@@ -133,7 +133,11 @@ impl Trial<'_> {
             |work, _, (tokens, targets)| {
                 match interventions {
                     [] => weights.forward(tokens, work, &mut NoHooks)?,
-                    _ => weights.forward(tokens, work, &mut Intervening::new(network, interventions, NoHooks))?,
+                    _ => weights.forward(
+                        tokens,
+                        work,
+                        &mut Intervening::new(network, interventions, NoHooks),
+                    )?,
                 }
                 Ok(weights.losses(targets, work)?.iter().sum::<f64>() / LN_2)
             },
@@ -145,7 +149,8 @@ impl Trial<'_> {
         let all: Vec<usize> = (0..bits.len()).collect();
         // The last window of a text may be short: windows count by their bytes.
         let bytes = |chosen: &[usize]| chosen.iter().map(|&i| self.windows[i].1.len()).sum::<usize>() as f64;
-        let rise = |chosen: &[usize]| chosen.iter().map(|&i| bits[i] - intact[i]).sum::<f64>() / bytes(chosen);
+        let rise =
+            |chosen: &[usize]| chosen.iter().map(|&i| bits[i] - intact[i]).sum::<f64>() / bytes(chosen);
         Response {
             layer,
             dose,
@@ -208,13 +213,17 @@ impl Trial<'_> {
         let fade = |point| at(point, Action::Fade(dose));
         match lesion {
             Lesion::Oscillators => {
-                let all: Vec<usize> =
-                    site.oscillators.clone().unwrap_or_else(|| (0..self.weights.network().config().width).collect());
-                let chosen: Vec<usize> = choose(all.len(), dose, seed).into_iter().map(|place| all[place]).collect();
+                let all: Vec<usize> = site
+                    .oscillators
+                    .clone()
+                    .unwrap_or_else(|| (0..self.weights.network().config().width).collect());
+                let chosen: Vec<usize> =
+                    choose(all.len(), dose, seed).into_iter().map(|place| all[place]).collect();
                 let phases: Vec<f64> = chosen.iter().map(|&j| means[layer][j]).collect();
                 let clamp = at(Point::Phase(layer), Action::Clamp(phases));
                 // None chosen would mean all.
-                let clamp = (!chosen.is_empty()).then_some(Intervention { oscillators: Some(chosen), ..clamp });
+                let clamp =
+                    (!chosen.is_empty()).then_some(Intervention { oscillators: Some(chosen), ..clamp });
                 (clamp.into_iter().collect(), vec![])
             }
             Lesion::Synchronization => (vec![fade(Point::Middle(layer))], vec![]),
@@ -265,9 +274,11 @@ pub fn table(responses: &[Response]) -> TextTable {
 pub fn figure(name: &str, lesion: Lesion, responses: &[Response]) -> Figure {
     let mut layers: Vec<Option<usize>> = responses.iter().map(|response| response.layer).collect();
     layers.dedup();
-    let dose = if lesion == Lesion::Tau { "tau, as a multiple of what was learned" } else { "share taken away" };
-    let mut panel =
-        Panel::new(format!("Lesion: {}", lesion.name())).labels(dose, "rise (bits per byte)").legend(Corner::TopLeft);
+    let dose =
+        if lesion == Lesion::Tau { "tau, as a multiple of what was learned" } else { "share taken away" };
+    let mut panel = Panel::new(format!("Lesion: {}", lesion.name()))
+        .labels(dose, "rise (bits per byte)")
+        .legend(Corner::TopLeft);
     for (place, layer) in layers.iter().enumerate() {
         let own: Vec<&Response> = responses.iter().filter(|response| response.layer == *layer).collect();
         let colour = colour::of(place);
@@ -280,7 +291,8 @@ pub fn figure(name: &str, lesion: Lesion, responses: &[Response]) -> Figure {
         let line = Line::new(points(), colour).legend(label);
         panel = panel.points(Points::new(points(), colour).size(3.0)).line(line);
     }
-    let caption = "Rise of bits per byte above the intact model, and its 95% bootstrap interval over windows.";
+    let caption =
+        "Rise of bits per byte above the intact model, and its 95% bootstrap interval over windows.";
     Figure::single(name, caption, panel, (620.0, 420.0))
 }
 
@@ -303,6 +315,8 @@ mod tests {
         let response = Response { layer: None, dose: 0.5, bits_per_byte: 2.25, rise: 0.25, interval };
         let text = csv(Lesion::Tau, std::slice::from_ref(&response));
         assert_eq!(text, "lesion,layer,dose,bits_per_byte,rise,low,high\ntau,all,0.5,2.25,0.25,,\n");
-        assert!(table(&[response]).to_string().ends_with("all     0.5         2.2500  +0.2500             -\n"));
+        assert!(
+            table(&[response]).to_string().ends_with("all     0.5         2.2500  +0.2500             -\n")
+        );
     }
 }

@@ -26,7 +26,8 @@ pub struct MeasuredWindow<'a> {
 impl<'a> MeasuredWindow<'a> {
     /// Of a trace of a model with these radii.
     pub fn new(trace: &'a Trace<f32>, radii: &'a [(Option<f64>, Option<f64>)]) -> MeasuredWindow<'a> {
-        let attended: Vec<Attended<f32>> = (0..trace.layers()).map(|layer| Attended::of(trace, layer)).collect();
+        let attended: Vec<Attended<f32>> =
+            (0..trace.layers()).map(|layer| Attended::of(trace, layer)).collect();
         let local_order = |layer: &Attended<f32>| (0..trace.n).map(|t| layer.local_order(t)).collect();
         MeasuredWindow {
             trace,
@@ -165,7 +166,8 @@ pub const MEASURES: [Measure; 15] = [
 
 fn metastability(window: &MeasuredWindow<'_>, layer: usize) -> f64 {
     let rows = window.trace.states[layer].chunks_exact(window.trace.k);
-    let orders: Vec<f64> = rows.map(|row| Resultant::of(row.iter().map(|&x| f64::from(x))).length()).collect();
+    let orders: Vec<f64> =
+        rows.map(|row| Resultant::of(row.iter().map(|&x| f64::from(x))).length()).collect();
     standard_deviation(&orders)
 }
 
@@ -181,8 +183,9 @@ fn coupled(window: &MeasuredWindow<'_>, layer: usize, f: impl Fn(usize, usize) -
 
 fn coupled_tokens(window: &MeasuredWindow<'_>, layer: usize) -> f64 {
     let (trace, n) = (window.trace, window.trace.n);
-    let entropy =
-        |row: &[f32]| -> f64 { row.iter().map(|&a| f64::from(a)).filter(|&a| a > 0.0).map(|a| -a * a.ln()).sum() };
+    let entropy = |row: &[f32]| -> f64 {
+        row.iter().map(|&a| f64::from(a)).filter(|&a| a > 0.0).map(|a| -a * a.ln()).sum()
+    };
     let rows = (0..trace.heads).flat_map(|head| trace.coupling(layer, head).chunks_exact(n));
     rows.map(|row| entropy(row).exp()).sum::<f64>() / (trace.heads * n) as f64
 }
@@ -209,7 +212,8 @@ fn metric_rank(window: &MeasuredWindow<'_>, layer: usize) -> f64 {
                 }
             }
         }
-        let metric = attended.iter().zip(&query[t * k..][..k]).map(|(sum, &gate)| (sum * f64::from(gate)).abs());
+        let metric =
+            attended.iter().zip(&query[t * k..][..k]).map(|(sum, &gate)| (sum * f64::from(gate)).abs());
         let (sum, squares) = metric.fold((0.0, 0.0), |(sum, squares), m| (sum + m, squares + m * m));
         sum * sum / (k as f64 * squares)
     };

@@ -104,7 +104,8 @@ mod tests {
         coupling: impl Fn(usize, usize) -> f64,
     ) -> Trace<f64> {
         let phases: Vec<f64> = (0..n * k).map(|i| phase(i / k, i % k)).collect();
-        let attention = (0..n * n).map(|i| if i % n <= i / n { coupling(i / n, i % n) } else { 0.0 }).collect();
+        let attention =
+            (0..n * n).map(|i| if i % n <= i / n { coupling(i / n, i % n) } else { 0.0 }).collect();
         Trace {
             n,
             k,

@@ -87,11 +87,11 @@ impl Pulls {
             let squares: f64 = terms.iter().map(|x| x * x).sum();
             let apart = |j: usize| (phases[u * k + j].to_f64() - phases[t * k + j].to_f64()).sin();
             // A term that has the sign of the way from t to u brings them closer.
-            let (closer, all) = terms
-                .iter()
-                .enumerate()
-                .fold((0.0, 0.0), |(closer, all), (j, term)| (closer + term * apart(j).signum(), all + term.abs()));
-            let coupling = (0..trace.heads).map(|head| trace.coupling(layer, head)[t * n + u].to_f64()).sum::<f64>();
+            let (closer, all) = terms.iter().enumerate().fold((0.0, 0.0), |(closer, all), (j, term)| {
+                (closer + term * apart(j).signum(), all + term.abs())
+            });
+            let coupling =
+                (0..trace.heads).map(|head| trace.coupling(layer, head)[t * n + u].to_f64()).sum::<f64>();
             Pull {
                 by: u,
                 coupling: coupling / trace.heads as f64,

@@ -29,7 +29,10 @@ pub struct Survey {
     bytes: usize,
 }
 
-fn by_name<S: serde::Serializer>(values: &[Vec<Vec<f64>>], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+fn by_name<S: serde::Serializer>(
+    values: &[Vec<Vec<f64>>],
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
     serializer.collect_map(MEASURES.iter().map(|measure| measure.name).zip(values))
 }
 
@@ -83,7 +86,9 @@ pub fn radii(weights: &KuramotoWeights) -> Vec<(Option<f64>, Option<f64>)> {
         let logarithm = weights.parameter(&format!("layers.{layer}.{name}"))?;
         Some(f64::from(logarithm[0]).exp())
     };
-    (0..weights.network().config().layers).map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2"))).collect()
+    (0..weights.network().config().layers)
+        .map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2")))
+        .collect()
 }
 
 /// What is surveyed, and against what.
@@ -126,7 +131,9 @@ pub fn survey(request: &Request<'_>) -> Result<Surveys> {
     let every = windows.len().div_ceil(MATRICES).max(1);
     let untrained = against.contains(&Surrogate::Untrained);
     let initial = untrained.then(|| Weights::initialized(network.clone(), request.initial_seed));
-    let begin = || (Reader::new(weights), initial.as_ref().map(Reader::new), Trace::new(network), Trace::new(network));
+    let begin = || {
+        (Reader::new(weights), initial.as_ref().map(Reader::new), Trace::new(network), Trace::new(network))
+    };
     let seen = over_windows(windows, request.threads, begin, |state, index, (tokens, targets)| {
         let (trained, untrained, trace, other) = state;
         let nats = trained.read(tokens, Some(targets), trace)?;
@@ -160,7 +167,11 @@ pub fn survey(request: &Request<'_>) -> Result<Surveys> {
 }
 
 /// Resultants over all tokens of every oscillator entering each layer, and after the last (L + 1 x k).
-pub fn oscillators(weights: &KuramotoWeights, windows: &[Text<'_>], threads: usize) -> Result<Vec<Vec<Resultant>>> {
+pub fn oscillators(
+    weights: &KuramotoWeights,
+    windows: &[Text<'_>],
+    threads: usize,
+) -> Result<Vec<Vec<Resultant>>> {
     let network = weights.network();
     let begin = || (weights.workspace(), Trace::new(network));
     let seen = over_windows(windows, threads, begin, |(work, trace), _, (tokens, _)| {
@@ -244,7 +255,10 @@ fn gather(network: &Kuramoto, against: &[Surrogate], seen: Vec<Seen>) -> Surveys
         trained: survey_of(layers, &seen.iter().map(|window| &window.values).collect::<Vec<_>>()),
         against: against.iter().enumerate().map(surrogate).collect(),
         locking: (0..layers).map(|layer| mean_matrix(layer, &matrices)).collect(),
-        oscillators: over_all_windows(network, &seen.iter().map(|window| &window.resultants).collect::<Vec<_>>()),
+        oscillators: over_all_windows(
+            network,
+            &seen.iter().map(|window| &window.resultants).collect::<Vec<_>>(),
+        ),
     }
 }
 
@@ -267,7 +281,9 @@ fn survey_of(layers: usize, seen: &[&Values]) -> Survey {
 fn mean_matrix(layer: usize, matrices: &[&Vec<Vec<f32>>]) -> Vec<f64> {
     let mut sums = vec![0.0; matrices.first().map_or(0, |window| window[layer].len())];
     for window in matrices {
-        sums.iter_mut().zip(&window[layer]).for_each(|(sum, x)| *sum += f64::from(*x) / matrices.len() as f64);
+        sums.iter_mut()
+            .zip(&window[layer])
+            .for_each(|(sum, x)| *sum += f64::from(*x) / matrices.len() as f64);
     }
     sums
 }

@@ -18,7 +18,12 @@ impl Subject {
     fn new() -> Subject {
         let (fixture, network) = common::named("ka_ref_h2");
         let weights = common::weights(&fixture, &network);
-        Subject { work: weights.workspace(), weights, network, tokens: fixture.tokens[..fixture.length].to_vec() }
+        Subject {
+            work: weights.workspace(),
+            weights,
+            network,
+            tokens: fixture.tokens[..fixture.length].to_vec(),
+        }
     }
 
     fn trace(&mut self, interventions: &[Intervention]) -> Trace<f64> {
@@ -81,7 +86,8 @@ fn phases_are_clamped_turned_and_faded() {
     let still = subject.trace(&everywhere.map(|point| at(point, Action::Fade(1.0))));
     assert!(largest(&still.states[2], &intact.states[0]) < 1e-12, "every step taken back");
     let half = subject.trace(&[at("layer.0.phase.mid", Action::Fade(0.5))]);
-    let middle: Vec<f64> = intact.middles[0].iter().zip(&intact.states[0]).map(|(x, y)| 0.5 * (x + y)).collect();
+    let middle: Vec<f64> =
+        intact.middles[0].iter().zip(&intact.states[0]).map(|(x, y)| 0.5 * (x + y)).collect();
     assert!(largest(&half.middles[0], &middle) < 1e-12);
 }
 

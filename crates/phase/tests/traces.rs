@@ -34,12 +34,17 @@ fn phases_and_couplings_are_those_of_the_fixtures() {
             let n = fixture.length;
             weights.forward(&fixture.tokens[sequence * n..][..n], &mut work, &mut trace).unwrap();
             for (layer, state) in trace.states.iter().enumerate() {
-                near(state, part(&fixture.tensors["theta"], layer, fixture.batch, sequence, n * trace.k), &name);
+                near(
+                    state,
+                    part(&fixture.tensors["theta"], layer, fixture.batch, sequence, n * trace.k),
+                    &name,
+                );
             }
             for layer in 0..trace.layers() {
                 let middle = part(&fixture.tensors["theta_mid"], layer, fixture.batch, sequence, n * trace.k);
                 near(&trace.middles[layer], middle, &name);
-                let attention = part(&fixture.tensors["attn"], layer, fixture.batch, sequence, trace.heads * n * n);
+                let attention =
+                    part(&fixture.tensors["attn"], layer, fixture.batch, sequence, trace.heads * n * n);
                 near(&trace.attention[layer], attention, &name);
             }
         }
@@ -63,12 +68,17 @@ fn pulls_add_up_to_the_step() {
         let mut trace = Trace::new(&network);
         weights.forward(&fixture.tokens[..fixture.length], &mut work, &mut trace).unwrap();
         for layer in 0..trace.layers() {
-            let radius = weights.parameter(&format!("layers.{layer}.log_r1")).map(|logarithm| logarithm[0].exp());
+            let radius =
+                weights.parameter(&format!("layers.{layer}.log_r1")).map(|logarithm| logarithm[0].exp());
             for t in 0..trace.n {
                 let pulls = Pulls::on(&trace, layer, t, radius);
                 for j in 0..trace.k {
                     let step = trace.middles[layer][t * trace.k + j] - trace.states[layer][t * trace.k + j];
-                    assert!((pulls.increment(j) - step).abs() < 1e-9, "{name}: {} against {step}", pulls.increment(j));
+                    assert!(
+                        (pulls.increment(j) - step).abs() < 1e-9,
+                        "{name}: {} against {step}",
+                        pulls.increment(j)
+                    );
                 }
                 let strongest = pulls.strongest(&trace, layer);
                 assert!(strongest.is_sorted_by(|a, b| a.size >= b.size));
@@ -167,7 +177,10 @@ fn diagnostics_are_written_and_said() {
     let files = found.write(&folder.path().join("new")).unwrap();
     assert_eq!(files.len(), 8);
     let table = std::fs::read_to_string(&files[0]).unwrap();
-    assert!(table.starts_with("measure,layer,mean,sd,low,high,z_uniform,uniform_mean\nlocal-order,0,"), "{table}");
+    assert!(
+        table.starts_with("measure,layer,mean,sd,low,high,z_uniform,uniform_mean\nlocal-order,0,"),
+        "{table}"
+    );
     assert_eq!(table.lines().count(), 1 + 15 * network.config().layers);
     assert!(!table.contains("NaN"));
 }

@@ -86,7 +86,9 @@ pub fn bootstrap(units: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval 
 
 /// 95% bootstrap interval of the mean of paired differences.
 pub fn mean_interval(differences: &[f64]) -> Interval {
-    bootstrap(differences.len(), |chosen| chosen.iter().map(|&i| differences[i]).sum::<f64>() / chosen.len() as f64)
+    bootstrap(differences.len(), |chosen| {
+        chosen.iter().map(|&i| differences[i]).sum::<f64>() / chosen.len() as f64
+    })
 }
 
 /// Pairs up to which every assignment of signs is tried; beyond, as many are drawn as a bootstrap draws.
@@ -200,7 +202,9 @@ mod tests {
         near(standard_deviation(&values), (32.0f64 / 7.0).sqrt());
         near(median(&values), 4.5);
         near(quantile(&values, 0.25), 4.0);
-        assert!(median(&[]).is_nan() && standard_deviation(&[1.0]).is_nan() && standard_deviation(&[]).is_nan());
+        assert!(
+            median(&[]).is_nan() && standard_deviation(&[1.0]).is_nan() && standard_deviation(&[]).is_nan()
+        );
         assert_eq!(mean_interval(&[1.0]).to_string(), "-", "one value shows no spread");
     }
 

@@ -226,7 +226,7 @@ fn parse<T: for<'a> Deserialize<'a>>(path: &Path, bytes: &[u8]) -> Result<T> {
 fn tensors(layout: &Layout, arenas: &[(&str, &[f32])]) -> Vec<u8> {
     let named = arenas.iter().flat_map(|&(prefix, arena)| {
         layout.tensors().iter().map(move |tensor| {
-            let bytes: Vec<u8> = tensor.slot.of(arena).iter().flat_map(|x| x.to_le_bytes()).collect();
+            let bytes: Vec<u8> = tensor.slot.slice(arena).iter().flat_map(|x| x.to_le_bytes()).collect();
             (format!("{prefix}{}", tensor.name), tensor, bytes)
         })
     });
@@ -246,20 +246,28 @@ pub fn arena(path: &Path, bytes: &[u8], layout: &Layout, prefix: &str) -> Result
     let mut arena = vec![0.0; layout.count()];
     for tensor in layout.tensors() {
         let name = format!("{prefix}{}", tensor.name);
-        let view = file.tensor(&name).map_err(|_| Error::checkpoint(path, format!("it has no tensor {name}")))?;
+        let view =
+            file.tensor(&name).map_err(|_| Error::checkpoint(path, format!("it has no tensor {name}")))?;
         if view.dtype() != Dtype::F32 || view.shape() != tensor.shape {
-            let why =
-                format!("{name} is {:?} {:?}, but this model has F32 {:?}", view.dtype(), view.shape(), tensor.shape);
+            let why = format!(
+                "{name} is {:?} {:?}, but this model has F32 {:?}",
+                view.dtype(),
+                view.shape(),
+                tensor.shape
+            );
             return Err(Error::checkpoint(path, why));
         }
-        for (x, bytes) in tensor.slot.of_mut(&mut arena).iter_mut().zip(view.data().chunks_exact(4)) {
+        for (x, bytes) in tensor.slot.slice_mut(&mut arena).iter_mut().zip(view.data().chunks_exact(4)) {
             *x = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         }
     }
     let expected = layout.tensors().len();
     let found = file.names().iter().filter(|name| name.starts_with(prefix)).count();
     if found != expected {
-        return Err(Error::checkpoint(path, format!("it has {found} tensors, but this model has {expected}")));
+        return Err(Error::checkpoint(
+            path,
+            format!("it has {found} tensors, but this model has {expected}"),
+        ));
     }
     Ok(arena)
 }

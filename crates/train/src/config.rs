@@ -222,7 +222,8 @@ impl Config {
         // A run may be resumed from another folder.
         for path in [&mut self.data.corpus, &mut self.data.path] {
             if !Source::is_name(path) && Path::new(path.as_str()).exists() {
-                *path = std::path::absolute(&*path).map_or(path.clone(), |path| path.to_string_lossy().into_owned());
+                *path = std::path::absolute(&*path)
+                    .map_or(path.clone(), |path| path.to_string_lossy().into_owned());
             }
         }
         self.resolve_model(corpus.vocabulary.len())?;

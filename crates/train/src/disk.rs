@@ -124,7 +124,10 @@ impl Appender {
             Err(error) => {
                 let first = !std::mem::replace(&mut self.failing, true);
                 first.then(|| {
-                    format!("cannot write {}: {error}; what belongs there waits in memory", self.path.display())
+                    format!(
+                        "cannot write {}: {error}; what belongs there waits in memory",
+                        self.path.display()
+                    )
                 })
             }
         }

@@ -22,7 +22,9 @@ pub fn bits_per_byte(
     let mut sums = Vec::with_capacity(windows.len());
     let (mut tokens, mut targets) = (Vec::new(), Vec::new());
     // A batch holds windows of one length; only the last window of a split may be shorter.
-    for windows in windows.chunk_by(|a, b| a.len == b.len).flat_map(|alike| alike.chunks(SEQUENCES * processes)) {
+    for windows in
+        windows.chunk_by(|a, b| a.len == b.len).flat_map(|alike| alike.chunks(SEQUENCES * processes))
+    {
         let length = windows[0].len;
         tokens.resize(windows.len() * length, 0);
         targets.resize(windows.len() * length, 0);
@@ -52,7 +54,13 @@ pub struct Evaluation {
 }
 
 /// Exact bits per byte of a whole split under a checkpoint of a run.
-pub fn evaluate(run: &Run, which: Which, corpus: &Corpus, split: Split, device: &dyn Device) -> Result<Evaluation> {
+pub fn evaluate(
+    run: &Run,
+    which: Which,
+    corpus: &Corpus,
+    split: Split,
+    device: &dyn Device,
+) -> Result<Evaluation> {
     corpus.check_same(run.corpus())?;
     let (config, context) = (run.config(), run.config().batch.context);
     let loaded = with_network!(&config.model, context, |network| run.load(which, network.layout())?);

@@ -109,7 +109,11 @@ impl Drawer {
     /// As `sampling` says, which is checked.
     pub fn new(sampling: &Sampling) -> Result<Drawer> {
         sampling.check()?;
-        Ok(Drawer { sampling: *sampling, random: ChaCha8Rng::seed_from_u64(sampling.seed), nucleus: Vec::new() })
+        Ok(Drawer {
+            sampling: *sampling,
+            random: ChaCha8Rng::seed_from_u64(sampling.seed),
+            nucleus: Vec::new(),
+        })
     }
 
     /// Draws a token by its logits.
@@ -117,7 +121,8 @@ impl Drawer {
         let Drawer { sampling, random, nucleus } = self;
         let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         // At temperature 0 only the likeliest is left: the quotient is 0 / 0 for it and minus infinity for the others.
-        let weight = |x: f32| if x == highest { 1.0 } else { (f64::from(x - highest) / sampling.temperature).exp() };
+        let weight =
+            |x: f32| if x == highest { 1.0 } else { (f64::from(x - highest) / sampling.temperature).exp() };
         nucleus.clear();
         nucleus.extend(logits.iter().enumerate().map(|(token, &x)| (token as u8, weight(x))));
         nucleus.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -174,7 +179,9 @@ mod tests {
 
     #[test]
     fn impossible_settings_are_refused() {
-        for (temperature, top_p) in [(-1.0, 1.0), (f64::NAN, 1.0), (1.0, 0.0), (1.0, 1.1), (f64::INFINITY, 1.0)] {
+        for (temperature, top_p) in
+            [(-1.0, 1.0), (f64::NAN, 1.0), (1.0, 0.0), (1.0, 1.1), (f64::INFINITY, 1.0)]
+        {
             assert!(Sampling { temperature, top_p, seed: 0 }.check().is_err());
         }
     }

@@ -63,8 +63,12 @@ impl Listed {
             parameters: config.model.parameters()?,
             seed: config.seed,
             steps: summary.as_ref().map_or_else(|| last.map_or(0, |row| row.step), |summary| summary.steps),
-            tokens: summary.as_ref().map_or_else(|| last.map_or(0, |row| row.tokens), |summary| summary.tokens),
-            validation_bits_per_byte: summary.as_ref().map_or(best, |summary| summary.validation_bits_per_byte),
+            tokens: summary
+                .as_ref()
+                .map_or_else(|| last.map_or(0, |row| row.tokens), |summary| summary.tokens),
+            validation_bits_per_byte: summary
+                .as_ref()
+                .map_or(best, |summary| summary.validation_bits_per_byte),
             floor_bits_per_byte: summary.as_ref().map_or_else(
                 || rows.first.as_ref().and_then(|row| row.floor_bits_per_byte),
                 |summary| summary.floor_bits_per_byte,

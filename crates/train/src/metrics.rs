@@ -137,7 +137,14 @@ mod tests {
             let bad = (step == 2).then(|| "\"validation_bits_per_byte\":0".to_string());
             Row { step, bad, validation_bits_per_byte: validation, ..Row::default() }.to_line()
         };
-        let rows = [row(1, None), row(2, None), row(3, Some(2.5)), row(4, Some(2.25)), row(5, Some(3.0)), row(6, None)];
+        let rows = [
+            row(1, None),
+            row(2, None),
+            row(3, Some(2.5)),
+            row(4, Some(2.25)),
+            row(5, Some(3.0)),
+            row(6, None),
+        ];
         let whole = rows.concat();
         // Cut anywhere, as by a process that died while it wrote.
         for end in 0..=whole.len() {

@@ -24,9 +24,10 @@ impl Overlay {
         let origin = origin.into();
         match text.parse::<Table>() {
             Ok(table) => Ok(Overlay { origin, table }),
-            Err(error) => {
-                Err(Error::Config { origin, why: format!("it is not TOML: {}", one_line(&error.to_string())) })
-            }
+            Err(error) => Err(Error::Config {
+                origin,
+                why: format!("it is not TOML: {}", one_line(&error.to_string())),
+            }),
         }
     }
 
@@ -70,7 +71,11 @@ impl Overlay {
     /// Without keys that earlier versions had, where they have no effect.
     fn without_retired(&self) -> Result<Table> {
         let mut table = self.table.clone();
-        match table.get_mut("batch").and_then(Value::as_table_mut).and_then(|batch| batch.remove("accumulate")) {
+        match table
+            .get_mut("batch")
+            .and_then(Value::as_table_mut)
+            .and_then(|batch| batch.remove("accumulate"))
+        {
             None | Some(Value::Integer(1)) => Ok(table),
             Some(value) => {
                 let why = format!(
@@ -134,8 +139,10 @@ fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result
         let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
         // The one section whose keys exclude each other: epochs, steps or tokens. A new one replaces the old.
         if let ("length", Value::Table(over)) = (dotted.as_str(), value) {
-            let mut length: Table =
-                ["epochs", "steps", "tokens"].map(|key| (key.into(), Value::Integer(0))).into_iter().collect();
+            let mut length: Table = ["epochs", "steps", "tokens"]
+                .map(|key| (key.into(), Value::Integer(0)))
+                .into_iter()
+                .collect();
             overlay(&mut length, over, &dotted, origin)?;
             length.retain(|key, _| over.contains_key(key));
             if length.len() != 1 {
@@ -168,7 +175,9 @@ fn like(slot: &Value, value: &Value) -> Option<Value> {
     match (slot, value) {
         (Value::Float(_), Value::Integer(whole)) => Some(Value::Float(*whole as f64)),
         // 1e6 is how people write a million.
-        (Value::Integer(_), Value::Float(x)) if x.fract() == 0.0 && x.abs() < 9e15 => Some(Value::Integer(*x as i64)),
+        (Value::Integer(_), Value::Float(x)) if x.fract() == 0.0 && x.abs() < 9e15 => {
+            Some(Value::Integer(*x as i64))
+        }
         (slot, value) if slot.same_type(value) => Some(value.clone()),
         _ => None,
     }
@@ -176,8 +185,10 @@ fn like(slot: &Value, value: &Value) -> Option<Value> {
 
 fn unknown_key(base: &Table, dotted: &str, key: &str, origin: &str) -> Error {
     let near = |name: &&String| strsim::jaro_winkler(&key.replace('_', "-"), name) > 0.8;
-    let best =
-        base.keys().filter(near).max_by(|a, b| strsim::jaro_winkler(key, a).total_cmp(&strsim::jaro_winkler(key, b)));
+    let best = base
+        .keys()
+        .filter(near)
+        .max_by(|a, b| strsim::jaro_winkler(key, a).total_cmp(&strsim::jaro_winkler(key, b)));
     let hint = match best {
         Some(name) => format!("; did you mean {name}?"),
         None => format!("; there are {}", base.keys().cloned().collect::<Vec<_>>().join(", ")),

@@ -112,9 +112,13 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
         bad_steps: BadSteps { policy: Policy::Stop, spike: 3.0 },
         // 0: the corpus and the budget decide.
         model: match kind {
-            ModelKind::Kuramoto => {
-                ModelConfig::Kuramoto(KuramotoConfig { vocab: 0, width: 0, layers, dropout, ..Default::default() })
-            }
+            ModelKind::Kuramoto => ModelConfig::Kuramoto(KuramotoConfig {
+                vocab: 0,
+                width: 0,
+                layers,
+                dropout,
+                ..Default::default()
+            }),
             ModelKind::Transformer => {
                 let heads = match protocol {
                     Protocol::Paper => 1,

@@ -97,7 +97,9 @@ impl std::str::FromStr for Which {
             "last" => Ok(Which::Last),
             _ => match text.strip_prefix("step-").unwrap_or(text).parse() {
                 Ok(step) => Ok(Which::Step(step)),
-                Err(_) => Err(Error::setting("checkpoint", format!("{text:?}"), "choose best, last or step-N")),
+                Err(_) => {
+                    Err(Error::setting("checkpoint", format!("{text:?}"), "choose best, last or step-N"))
+                }
             },
         }
     }
@@ -122,8 +124,12 @@ impl Run {
         }
         let identity = serde_json::to_vec_pretty(corpus).expect("an identity is plain data");
         if holds_anything(folder, &identity) {
-            let advice = if folder.join("config.toml").exists() { "resume it with --resume, or " } else { "" };
-            return Err(Error::run(folder, format!("the folder is not empty: {advice}choose another with --out")));
+            let advice =
+                if folder.join("config.toml").exists() { "resume it with --resume, or " } else { "" };
+            return Err(Error::run(
+                folder,
+                format!("the folder is not empty: {advice}choose another with --out"),
+            ));
         }
         let checkpoints = folder.join("checkpoints");
         disk.create_folder(&checkpoints).at("create", &checkpoints)?;
@@ -146,9 +152,13 @@ impl Run {
         config.check()?;
         let path = folder.join("corpus.json");
         let corpus = fs::read(&path).at("read", &path)?;
-        let corpus: Identity = serde_json::from_slice(&corpus).map_err(|error| Error::run(&path, error.to_string()))?;
+        let corpus: Identity =
+            serde_json::from_slice(&corpus).map_err(|error| Error::run(&path, error.to_string()))?;
         if !corpus.vocabulary.is_sorted_by(|a, b| a < b) || corpus.vocabulary.len() != config.model.vocab() {
-            let why = format!("its vocabulary is not {} distinct bytes in order: it was changed", config.model.vocab());
+            let why = format!(
+                "its vocabulary is not {} distinct bytes in order: it was changed",
+                config.model.vocab()
+            );
             return Err(Error::run(path, why));
         }
         Ok(Run { folder: folder.to_path_buf(), config, corpus })
@@ -266,7 +276,10 @@ impl Run {
     /// The Kuramoto model of a checkpoint, and where training was; a transformer is refused, as it has no phases.
     pub fn kuramoto(&self, which: Which) -> Result<(Weights<f32, Kuramoto>, State)> {
         let ModelConfig::Kuramoto(config) = &self.config.model else {
-            return Err(Error::run(&self.folder, "it is a transformer, which has no phases: give a Kuramoto run"));
+            return Err(Error::run(
+                &self.folder,
+                "it is a transformer, which has no phases: give a Kuramoto run",
+            ));
         };
         let network = Kuramoto::new(config.clone(), self.config.batch.context)?;
         let loaded = self.load(which, network.layout())?;
@@ -276,7 +289,8 @@ impl Run {
     /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if it is gone or
     /// damaged; the state that is returned tells which step it is of.
     pub fn load(&self, which: Which, layout: &Layout) -> Result<Loaded> {
-        let load = |step| checkpoint::load(&checkpoint::folder(&self.folder, step), &self.config, layout, false);
+        let load =
+            |step| checkpoint::load(&checkpoint::folder(&self.folder, step), &self.config, layout, false);
         match which {
             Which::Step(step) => return load(step),
             Which::Best => {
@@ -288,7 +302,9 @@ impl Run {
         }
         match self.newest(layout)? {
             Some(found) => Ok(found.loaded),
-            None => Err(Error::run(&self.folder, "there is no checkpoint yet: train it further with --resume")),
+            None => {
+                Err(Error::run(&self.folder, "there is no checkpoint yet: train it further with --resume"))
+            }
         }
     }
 

@@ -173,7 +173,8 @@ impl Opened {
             let why = "its path is not UTF-8, and other processes need it: choose another";
             return Err(Error::run(run.folder(), why));
         };
-        Ok(serde_json::to_vec(&Opened { folder, config: run.config().to_toml() }).expect("two strings are plain data"))
+        Ok(serde_json::to_vec(&Opened { folder, config: run.config().to_toml() })
+            .expect("two strings are plain data"))
     }
 
     fn follow<'a>(message: &[u8], corpora: &CorpusOptions, setting: Setting<'a>) -> Result<Session<'a>> {

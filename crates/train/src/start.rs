@@ -25,7 +25,8 @@ pub(crate) fn restore(
             run.settle(setting.disk, &found.loaded.state)?;
         }
     }
-    let own = serde_json::to_vec(&found.as_ref().map(|found| &found.loaded.state)).expect("a state is plain data");
+    let own =
+        serde_json::to_vec(&found.as_ref().map(|found| &found.loaded.state)).expect("a state is plain data");
     let shared = setting.device.group().share(own);
     let state: Option<State> = serde_json::from_slice(&shared).expect("process 0 wrote it just now");
     match state {

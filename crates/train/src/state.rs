@@ -72,7 +72,8 @@ impl State {
     pub(crate) fn judge(&mut self, bits_per_byte: f64) -> bool {
         // What is not finite is no result: it cannot be saved as JSON, and nothing would ever be better.
         self.validation = bits_per_byte.is_finite().then_some(bits_per_byte);
-        let better = bits_per_byte.is_finite() && self.best.is_none_or(|best| bits_per_byte < best.bits_per_byte);
+        let better =
+            bits_per_byte.is_finite() && self.best.is_none_or(|best| bits_per_byte < best.bits_per_byte);
         if better {
             self.best = Some(Best { step: self.step, bits_per_byte });
             self.since_best = 0;

@@ -27,7 +27,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Trains a run from where it is to its end, or until it is asked to stop.
-pub(crate) fn train(run: &Run, corpus: &Corpus, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<Summary> {
+pub(crate) fn train(
+    run: &Run,
+    corpus: &Corpus,
+    setting: &Setting<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Summary> {
     corpus.check_same(run.corpus())?;
     Trainer::new(run, corpus, setting, observer)?.train()
 }
@@ -60,13 +65,22 @@ struct Trainer<'a> {
 }
 
 impl<'a> Trainer<'a> {
-    fn new(run: &'a Run, corpus: &'a Corpus, setting: &'a Setting<'a>, observer: &'a mut dyn Observer) -> Result<Self> {
+    fn new(
+        run: &'a Run,
+        corpus: &'a Corpus,
+        setting: &'a Setting<'a>,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
         let config = run.config();
         let batch = &config.batch;
         let sampler = config.sampler(corpus.identity())?;
-        let validation = windows::sample(corpus.split(Split::Validation), batch.context, config.validation.windows);
+        let validation =
+            windows::sample(corpus.split(Split::Validation), batch.context, config.validation.windows);
         if validation.is_empty() {
-            return Err(Error::corpus(&corpus.identity().name, "its validation split has fewer than two bytes"));
+            return Err(Error::corpus(
+                &corpus.identity().name,
+                "its validation split has fewer than two bytes",
+            ));
         }
         let steps = config.steps(&sampler);
         let (shape, group) = (config.shape(), setting.device.group());
@@ -273,8 +287,12 @@ impl<'a> Trainer<'a> {
 
     fn save_as(&mut self, folder: &Path) -> Result<()> {
         let layout = self.engine.layout().clone();
-        let snapshot =
-            Snapshot { config: self.run.config(), layout: &layout, arenas: self.engine.arenas()?, state: &self.state };
+        let snapshot = Snapshot {
+            config: self.run.config(),
+            layout: &layout,
+            arenas: self.engine.arenas()?,
+            state: &self.state,
+        };
         checkpoint::save(self.setting.disk, folder, &snapshot)
     }
 
@@ -290,12 +308,14 @@ impl<'a> Trainer<'a> {
             if self.saved != Some(self.state.step) && self.state.step > 0 {
                 self.checkpoint();
             }
-            let why = if give_up { format!("{why}, as in the {} steps before", MOST_BAD - 1) } else { why.into() };
+            let why =
+                if give_up { format!("{why}, as in the {} steps before", MOST_BAD - 1) } else { why.into() };
             return Err(Error::BadStep { step, why, kept });
         }
         self.state.bad_steps += 1;
         self.state.consecutive_bad += 1;
-        self.observer.warning(&format!("step {step} skipped: {why}; its batch and state are in {}", kept.display()));
+        self.observer
+            .warning(&format!("step {step} skipped: {why}; its batch and state are in {}", kept.display()));
         Ok(())
     }
 
@@ -306,7 +326,8 @@ impl<'a> Trainer<'a> {
         let disk = self.setting.disk;
         disk.create_folder(folder).at("create", folder)?;
         let vocabulary = &self.corpus.identity().vocabulary;
-        let windows: Vec<u64> = self.sampler.clone().windows(step - 1).map(|window| window.start as u64).collect();
+        let windows: Vec<u64> =
+            self.sampler.clone().windows(step - 1).map(|window| window.start as u64).collect();
         let bytes: Vec<u8> = self.tokens.iter().map(|&token| vocabulary[usize::from(token)]).collect();
         let note = serde_json::json!({ "step": step, "why": why, "window_starts": windows,
             "context": self.run.config().batch.context });
@@ -323,11 +344,11 @@ impl<'a> Trainer<'a> {
         let tensors = self.engine.layout().tensors().to_vec();
         let arena = self.engine.parameters()?;
         let mean = |tensor: &Tensor| {
-            let values = tensor.slot.of(arena);
+            let values = tensor.slot.slice(arena);
             values.iter().map(|x| f64::from(x.abs())).sum::<f64>() / values.len() as f64
         };
         let number = |tensor: &Tensor| match tensor.kind {
-            ParameterKind::Scalar => Some((tensor.name.clone(), f64::from(tensor.slot.of(arena)[0]))),
+            ParameterKind::Scalar => Some((tensor.name.clone(), f64::from(tensor.slot.slice(arena)[0]))),
             ParameterKind::Rate => Some((format!("{}.mean", tensor.name), mean(tensor))),
             _ => None,
         };
@@ -341,7 +362,8 @@ impl<'a> Trainer<'a> {
         }
         let saved = self.saved == Some(self.state.step) || self.state.step == 0;
         if !saved || !self.recorder.as_ref().is_none_or(Recorder::is_done) {
-            let why = "training ended, but its last checkpoint or rows could not be saved: make room and resume it";
+            let why =
+                "training ended, but its last checkpoint or rows could not be saved: make room and resume it";
             return Err(Error::run(self.run.folder(), why));
         }
         let config = self.run.config();
@@ -371,7 +393,8 @@ impl<'a> Trainer<'a> {
             floor_bits_per_byte: self.floor,
             test_bits_per_byte: test,
             bad_steps: self.state.bad_steps,
-            exchange_share: (self.group.size() > 1 && self.worked.0 > 0.0).then(|| self.worked.1 / self.worked.0),
+            exchange_share: (self.group.size() > 1 && self.worked.0 > 0.0)
+                .then(|| self.worked.1 / self.worked.0),
         };
         if self.setting.leads() {
             self.run.save_summary(self.setting.disk, &summary)?;

@@ -33,7 +33,10 @@ pub fn whole(len: usize, context: usize) -> usize {
 /// Every byte of `range` but its first, as the target of exactly one window; the last window may be shorter.
 pub fn all(range: Range<usize>, context: usize) -> Vec<Window> {
     let targets = range.len().saturating_sub(1);
-    (0..targets).step_by(context).map(|at| Window { start: range.start + at, len: context.min(targets - at) }).collect()
+    (0..targets)
+        .step_by(context)
+        .map(|at| Window { start: range.start + at, len: context.min(targets - at) })
+        .collect()
 }
 
 /// `count` whole windows spread evenly over `range`, or [`all`] of it if `count` is 0 or more than there are.
@@ -42,7 +45,9 @@ pub fn sample(range: Range<usize>, context: usize, count: usize) -> Vec<Window> 
     if count == 0 || count >= available {
         return all(range, context);
     }
-    (0..count).map(|i| Window { start: range.start + i * available / count * context, len: context }).collect()
+    (0..count)
+        .map(|i| Window { start: range.start + i * available / count * context, len: context })
+        .collect()
 }
 
 /// Draws training batches.
@@ -145,7 +150,8 @@ mod tests {
 
     #[test]
     fn epochs_and_seeds_differ() {
-        let order = |seed, step| Sampler::new(seed, 0..4001, 10, 400).unwrap().windows(step).collect::<Vec<_>>();
+        let order =
+            |seed, step| Sampler::new(seed, 0..4001, 10, 400).unwrap().windows(step).collect::<Vec<_>>();
         assert_ne!(order(0, 0), order(0, 1));
         assert_ne!(order(0, 0), order(1, 0));
     }

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FILES: [&str; 5] = ["model.safetensors", "optimizer.safetensors", "state.json", "config.json", "manifest.json"];
+const FILES: [&str; 5] =
+    ["model.safetensors", "optimizer.safetensors", "state.json", "config.json", "manifest.json"];
 
 /// A finished run whose newest checkpoints are of steps 12 and 9.
 fn trained() -> (tempfile::TempDir, PathBuf) {
@@ -81,7 +82,10 @@ fn the_message_names_the_file_and_the_reason() {
     for part in ["model.safetensors", "bytes where the manifest says", "set aside"] {
         assert!(warning.contains(part), "{warning}");
     }
-    assert!(checkpoint::folder(&run, 12).join("manifest.json").exists(), "training went on and saved it anew");
+    assert!(
+        checkpoint::folder(&run, 12).join("manifest.json").exists(),
+        "training went on and saved it anew"
+    );
     assert!(run.join("checkpoints/.step-12.refused").exists(), "what was refused is kept");
 }
 
@@ -150,7 +154,9 @@ fn what_a_run_computes_cannot_be_changed() {
     let (_keep, run) = trained();
     let mut opened = Run::open(&run).unwrap();
     let set = |key: &str, value: &str| [Overlay::set("--set", key, value)];
-    for (key, value) in [("seed", "9"), ("optimizer.clip", "2"), ("model.heads", "1"), ("validation.every", "2")] {
+    for (key, value) in
+        [("seed", "9"), ("optimizer.clip", "2"), ("model.heads", "1"), ("validation.every", "2")]
+    {
         let error = opened.reconfigure(&set(key, value)).unwrap_err().to_string();
         assert!(error.contains("keeps its configuration"), "{key}: {error}");
     }

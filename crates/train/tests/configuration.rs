@@ -40,9 +40,18 @@ fn the_paper_protocol_is_the_papers() {
         let optimizer = &config.optimizer;
         assert_eq!((optimizer.learning_rate, optimizer.weight_decay, optimizer.clip), (1e-3, 0.01, 1.0));
         assert_eq!((optimizer.beta1, optimizer.beta2, optimizer.epsilon), (0.9, 0.999, 1e-8));
-        assert_eq!((optimizer.decay, optimizer.schedule, optimizer.warmup), (Decay::All, Schedule::Constant, 0));
-        assert_eq!((config.batch.sequences, config.batch.context, config.length), (64, 256, Length::Epochs(50)));
-        assert_eq!((config.validation.every, config.validation.windows, config.validation.patience), (0, 0, 0));
+        assert_eq!(
+            (optimizer.decay, optimizer.schedule, optimizer.warmup),
+            (Decay::All, Schedule::Constant, 0)
+        );
+        assert_eq!(
+            (config.batch.sequences, config.batch.context, config.length),
+            (64, 256, Length::Epochs(50))
+        );
+        assert_eq!(
+            (config.validation.every, config.validation.windows, config.validation.patience),
+            (0, 0, 0)
+        );
         let (dropout, layers, heads) = match &config.model {
             ModelConfig::Kuramoto(model) => (model.dropout, model.layers, model.heads),
             ModelConfig::Transformer(model) => (model.dropout, model.layers, model.heads),
@@ -72,7 +81,11 @@ fn what_is_saved_is_read_back() {
         config.resolve(&enwik8()).unwrap();
         assert_eq!(Config::parse("config.toml", &config.to_toml()).unwrap(), config);
         let again = Overlay::parse("config.toml", &config.to_toml()).unwrap();
-        assert_eq!(Config::from_overlays(&[again]).unwrap(), config, "a saved configuration can be given back");
+        assert_eq!(
+            Config::from_overlays(&[again]).unwrap(),
+            config,
+            "a saved configuration can be given back"
+        );
     }
 }
 
@@ -118,17 +131,26 @@ fn ablations_are_matched_again() {
     config.resolve(&enwik8()).unwrap();
     assert_eq!(config.model.width(), 164);
     let mut config = from_overlays("model.kind = 'transformer'").unwrap();
-    assert!(config.model.ablate(&["no-value-gate"]).unwrap_err().to_string().contains("only the Kuramoto model"));
+    assert!(
+        config.model.ablate(&["no-value-gate"]).unwrap_err().to_string().contains("only the Kuramoto model")
+    );
 }
 
 #[test]
 fn the_learning_rate_rises_and_falls() {
-    let optimizer =
-        from_overlays("optimizer = { learning-rate = 2, warmup = 10, schedule = 'cosine', final-fraction = 0.25 }");
+    let optimizer = from_overlays(
+        "optimizer = { learning-rate = 2, warmup = 10, schedule = 'cosine', final-fraction = 0.25 }",
+    );
     let optimizer = optimizer.unwrap().optimizer;
     let at = |step| optimizer.learning_rate_at(step, 110);
     let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
-    assert!(near(at(1), 0.2) && near(at(10), 2.0) && near(at(60), 1.25) && near(at(110), 0.5) && near(at(200), 0.5));
+    assert!(
+        near(at(1), 0.2)
+            && near(at(10), 2.0)
+            && near(at(60), 1.25)
+            && near(at(110), 0.5)
+            && near(at(200), 0.5)
+    );
 }
 
 proptest! {

@@ -40,7 +40,9 @@ fn a_file_plain_or_compressed_is_the_same_corpus() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
     let text: Vec<u8> = (0..50_000u32).map(|i| (i * i % 251) as u8).collect();
-    for (name, bytes) in [("a.bin", text.clone()), ("a.gz", gzip(&text)), ("a.xz", xz(&text)), ("a.zip", zip(&text))] {
+    for (name, bytes) in
+        [("a.bin", text.clone()), ("a.gz", gzip(&text)), ("a.xz", xz(&text)), ("a.zip", zip(&text))]
+    {
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();
         let corpus = open(&path, 0, &cache).unwrap();
@@ -67,7 +69,11 @@ fn a_folder_is_its_files_in_order() {
     assert_eq!(corpus.bytes(), b"one two three");
     assert_eq!(corpus.identity().name, "texts");
     fs::write(root.join("a.txt"), "ONE ").unwrap();
-    assert_eq!(open(&root, 0, &folder.path().join("cache")).unwrap().bytes(), b"ONE two three", "a change is noticed");
+    assert_eq!(
+        open(&root, 0, &folder.path().join("cache")).unwrap().bytes(),
+        b"ONE two three",
+        "a change is noticed"
+    );
 }
 
 #[test]
@@ -113,7 +119,9 @@ fn what_is_wrong_is_said() {
         fs::write(&path, bytes).unwrap();
         path
     };
-    assert!(message(open(Path::new("nowhere"), 0, &cache)).contains("name tales, enwik8, codeparrot, or a file"));
+    assert!(
+        message(open(Path::new("nowhere"), 0, &cache)).contains("name tales, enwik8, codeparrot, or a file")
+    );
     assert!(message(open(&path("empty", b""), 0, &cache)).contains("empty"));
     assert!(message(open(&path("bad.gz", b"not gzip"), 0, &cache)).contains("bad.gz"));
     assert!(message(open(&path("bad.xz", b"not xz at all"), 0, &cache)).contains("bad.xz"));
@@ -161,7 +169,9 @@ fn a_download_is_whole_or_not_there() {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = [0; 1024];
             let _ = stream.read(&mut request).unwrap();
-            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n01234").unwrap();
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n01234")
+                .unwrap();
             if whole {
                 stream.write_all(b"56789").unwrap();
             }

@@ -99,7 +99,10 @@ fn a_disk_that_is_full_for_a_while() {
             Ok(_) => assert!(!watch.warnings.is_empty(), "nothing was said of operation {from}"),
             // Only if the last checkpoint or the summary could not be written; then it says so and can be resumed.
             Err(error) => {
-                assert!(error.to_string().contains("cannot") || error.to_string().contains("could not"), "{error}");
+                assert!(
+                    error.to_string().contains("cannot") || error.to_string().contains("could not"),
+                    "{error}"
+                );
                 resume(&folder, &corpus, 2);
             }
         }

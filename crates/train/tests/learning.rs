@@ -82,7 +82,9 @@ fn the_floor_is_listed_from_the_first_row_on() {
     let summary = train_new("length = { steps = 2 }", &run, 1);
     std::fs::remove_file(run.join("summary.json")).unwrap();
     let listed = kuramoto_train::listing::Listed::look(&run).unwrap();
-    assert!(listed.floor_bits_per_byte.is_some() && listed.floor_bits_per_byte == summary.floor_bits_per_byte);
+    assert!(
+        listed.floor_bits_per_byte.is_some() && listed.floor_bits_per_byte == summary.floor_bits_per_byte
+    );
 }
 
 #[test]
@@ -127,11 +129,16 @@ fn a_validation_that_is_not_finite_is_never_the_best() {
 fn a_run_that_stopped_at_a_bad_step_can_go_on() {
     let folder = folder();
     let path = folder.path().join("run");
-    let (config, corpus) = tiny("bad-steps.spike = 1.0\nlength = { steps = 120 }\noptimizer.learning-rate = 0.03");
+    let (config, corpus) =
+        tiny("bad-steps.spike = 1.0\nlength = { steps = 120 }\noptimizer.learning-rate = 0.03");
     let mut run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
     let error = train(&run, &corpus, &System, 2, &mut ()).unwrap_err();
     let Error::BadStep { step, .. } = error else { panic!("{error}") };
-    assert_eq!(run.newest(&layout(&run)).unwrap().unwrap().loaded.state.step, step - 1, "the steps before are saved");
+    assert_eq!(
+        run.newest(&layout(&run)).unwrap().unwrap().loaded.state.step,
+        step - 1,
+        "the steps before are saved"
+    );
     let repeated = train(&run, &corpus, &System, 2, &mut ()).unwrap_err();
     assert!(matches!(repeated, Error::BadStep { step: again, .. } if again == step));
     run.reconfigure(&[kuramoto_train::Overlay::set("--on-bad-step", "bad-steps.policy", "skip")]).unwrap();

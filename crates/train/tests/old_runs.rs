@@ -95,5 +95,8 @@ fn accumulated_batches_are_refused_with_a_sentence() {
     let config = fs::read_to_string(path.join("config.toml")).unwrap();
     fs::write(path.join("config.toml"), config.replace("accumulate = 1", "accumulate = 2")).unwrap();
     let error = Run::open(&path).unwrap_err().to_string();
-    assert!(error.contains("batch.accumulate = 2 is not supported any more: multiply batch.sequences"), "{error}");
+    assert!(
+        error.contains("batch.accumulate = 2 is not supported any more: multiply batch.sequences"),
+        "{error}"
+    );
 }

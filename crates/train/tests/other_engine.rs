@@ -3,7 +3,9 @@
 mod common;
 
 use common::{folder, outcome_curve, tiny, train_new};
-use kuramoto_engine::{Arenas, Batch, Device, Engine, Evaluator, Group, Promise, Result, Shape, SingleProcess, Update};
+use kuramoto_engine::{
+    Arenas, Batch, Device, Engine, Evaluator, Group, Promise, Result, Shape, SingleProcess, Update,
+};
 use kuramoto_model::{Layout, ModelConfig, Network, NoHooks, SequenceDropout, Weights, with_network};
 use kuramoto_train::disk::System;
 use kuramoto_train::{Run, Session, Setting};
@@ -20,7 +22,12 @@ impl Device for Naive {
         with_network!(model, shape.context, |network| Ok(Box::new(NaiveEngine::new(network, 0))))
     }
 
-    fn evaluator(&self, model: &ModelConfig, context: usize, parameters: &[f32]) -> Result<Box<dyn Evaluator>> {
+    fn evaluator(
+        &self,
+        model: &ModelConfig,
+        context: usize,
+        parameters: &[f32],
+    ) -> Result<Box<dyn Evaluator>> {
         let shape = Shape { sequences: 1, context, lanes: 1 };
         let mut engine = self.engine(model, &shape)?;
         engine.load(Some(Arenas { parameters, moments: None }))?;
@@ -134,7 +141,8 @@ impl<N: Network<f64>> Engine for NaiveEngine<N> {
     /// AdamW as its authors write it.
     fn update(&mut self, update: &Update, norm: f64) -> Result<()> {
         let Update { learning_rate, beta1, beta2, epsilon, weight_decay, decays, step, .. } = *update;
-        let (scale, [first, second], gradient) = (update.gradient_scale(norm), &mut self.moments, &self.gradient);
+        let (scale, [first, second], gradient) =
+            (update.gradient_scale(norm), &mut self.moments, &self.gradient);
         self.weights.edit(|network, parameters| {
             for tensor in network.layout().tensors() {
                 let decay = if decays(tensor.kind) { weight_decay } else { 0.0 };
@@ -144,7 +152,8 @@ impl<N: Network<f64>> Engine for NaiveEngine<N> {
                     second[i] = beta2 * second[i] + (1.0 - beta2) * slope * slope;
                     let mean = first[i] / (1.0 - beta1.powi(step as i32));
                     let variance = second[i] / (1.0 - beta2.powi(step as i32));
-                    parameters[i] -= learning_rate * (mean / (variance.sqrt() + epsilon) + decay * parameters[i]);
+                    parameters[i] -=
+                        learning_rate * (mean / (variance.sqrt() + epsilon) + decay * parameters[i]);
                 }
             }
         });

@@ -22,7 +22,8 @@ fn train_in_group(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -
             scope.spawn(move || {
                 let dead = Faulty::new(0, usize::MAX);
                 let device = Cpu { group: Arc::new(process), ..Cpu::new(1) };
-                let setting = Setting { disk: if rank == 0 { &System } else { &dead }, ..Setting::new(&device) };
+                let setting =
+                    Setting { disk: if rank == 0 { &System } else { &dead }, ..Setting::new(&device) };
                 let session = Session::open(run.clone(), corpus.clone(), setting).unwrap().unwrap();
                 session.train(&mut StopAfter(stop(rank))).unwrap()
             })

@@ -119,12 +119,14 @@ fn make(arguments: &PlanArguments) -> Result<()> {
         protocol: arguments.protocol,
         overlays: overlays.collect::<Result<_, _>>()?,
     };
-    let plan = Plan::create(&request, &arguments.out, &arguments.cache.clone().unwrap_or_else(default_cache))?;
+    let plan =
+        Plan::create(&request, &arguments.out, &arguments.cache.clone().unwrap_or_else(default_cache))?;
     let cores = crate::threads(None)?;
     let peak = peak::measure(0.1);
     let on_one_core = |run: &Planned| run.flops / (peak * expected_utilisation(run.parameters));
     let time = |seconds: f64| duration(Duration::from_secs_f64(seconds));
-    let mut table = Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "a run on one core"]);
+    let mut table =
+        Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "a run on one core"]);
     for run in plan.runs.iter().filter(|run| run.seed == 0) {
         table.row([
             run.arm.to_string(),
@@ -154,8 +156,9 @@ fn cautions(plan: &Plan) -> String {
     let (claims, mut text) = (most_in_a_table(plan), String::new());
     if claims > 0 && seeds < seeds_needed(claims) {
         let needed = seeds_needed(claims);
-        text +=
-            &format!("note: corrected for {claims} claims, {seeds} seeds can show nothing at 5%; it takes {needed}\n");
+        text += &format!(
+            "note: corrected for {claims} claims, {seeds} seeds can show nothing at 5%; it takes {needed}\n"
+        );
     }
     let off = |run: &Planned| run.parameters as f64 / run.budget as f64 - 1.0;
     let worst = plan.runs.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()));

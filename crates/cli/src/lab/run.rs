@@ -70,9 +70,11 @@ impl Screen {
     fn new(flops: f64, alone: bool) -> Result<Screen> {
         let live = std::io::stderr().is_terminal();
         let bars = MultiProgress::new();
-        let whole = if live { bars.add(ProgressBar::new((flops / UNIT) as u64)) } else { ProgressBar::hidden() };
-        let style =
-            ProgressStyle::with_template("{bar:24.green} {percent}% of the plan  {elapsed} gone  {eta} left  {msg}");
+        let whole =
+            if live { bars.add(ProgressBar::new((flops / UNIT) as u64)) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template(
+            "{bar:24.green} {percent}% of the plan  {elapsed} gone  {eta} left  {msg}",
+        );
         whole.set_style(style.expect("the template is well formed"));
         let signals = Signals::listen().context("cannot listen to signals")?;
         let [ran, finished, taken, failed] = [const { AtomicUsize::new(0) }; 4];
@@ -112,7 +114,8 @@ impl Watcher for Screen {
         let bar = if self.live { self.bars.add(ProgressBar::new(1)) } else { ProgressBar::hidden() };
         let style = ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {wide_msg}");
         bar.set_style(style.expect("the template is well formed"));
-        let per_step = run.config.model.flops(run.config.batch.context).training * run.config.batch.tokens() as f64;
+        let per_step =
+            run.config.model.flops(run.config.batch.context).training * run.config.batch.tokens() as f64;
         Box::new(Worker { screen: self, bar, name: name(run), units_per_step: per_step / UNIT })
     }
 

@@ -65,7 +65,11 @@ fn image(text: &str) -> Result<String, String> {
 
 fn claim(text: &str) -> Result<String, String> {
     let plain = is_word(text, "-.") && !text.contains(char::is_uppercase);
-    if plain { Ok(text.into()) } else { Err("lower-case letters, digits, dashes and dots are allowed".into()) }
+    if plain {
+        Ok(text.into())
+    } else {
+        Err("lower-case letters, digits, dashes and dots are allowed".into())
+    }
 }
 
 /// A time limit as Slurm understands it: `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`.
@@ -123,12 +127,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.dry_run {
         return crate::print(&format!("wrote {}; submit it with: {by_hand}\n", path.display()));
     }
-    let answer = match Command::new("sbatch").arg("--parsable").arg(SLURM_FILE).current_dir(plan.folder()).output() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("there is no sbatch here; {} is written: submit it where Slurm is, with: {by_hand}", path.display())
-        }
-        answer => answer.context("sbatch cannot be started")?,
-    };
+    let answer =
+        match Command::new("sbatch").arg("--parsable").arg(SLURM_FILE).current_dir(plan.folder()).output() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!(
+                    "there is no sbatch here; {} is written: submit it where Slurm is, with: {by_hand}",
+                    path.display()
+                )
+            }
+            answer => answer.context("sbatch cannot be started")?,
+        };
     if !answer.status.success() {
         bail!("sbatch refused {}: {}", path.display(), String::from_utf8_lossy(&answer.stderr).trim());
     }

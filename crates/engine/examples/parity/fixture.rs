@@ -39,7 +39,8 @@ pub struct Worst {
 pub struct Errors {
     /// Largest difference within a tensor relative to the largest magnitude of that tensor.
     pub worst: Worst,
-    /// Squared norms of the difference and of the fixture, over all tensors of a kind ("grad" for every gradient).
+    /// Squared norms of the difference and of the fixture, over all tensors of a kind ("grad" for every
+    /// gradient).
     norms: BTreeMap<String, [f64; 2]>,
 }
 
@@ -65,8 +66,8 @@ impl Errors {
         Ok(())
     }
 
-    /// The largest norm of a difference relative to the norm of what was expected: what rounding does to a whole
-    /// result, not to a single number that happens to be a small difference of large ones.
+    /// The largest norm of a difference relative to the norm of what was expected: what rounding does to a
+    /// whole result, not to a single number that happens to be a small difference of large ones.
     pub fn worst_norm(&self) -> Worst {
         let relative = self.norms.iter().map(|(kind, [difference, size])| Worst {
             error: (difference / size.max(1e-24)).sqrt(),
@@ -83,7 +84,8 @@ pub fn allowed_f32(naive: f64) -> f64 {
 
 /// Names of the fixtures in a folder.
 pub fn names(folder: &Path) -> Result<Vec<String>, String> {
-    let entries = std::fs::read_dir(folder).map_err(|e| format!("cannot read folder {}: {e}", folder.display()))?;
+    let entries =
+        std::fs::read_dir(folder).map_err(|e| format!("cannot read folder {}: {e}", folder.display()))?;
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter_map(|file| file.strip_suffix(".safetensors").map(String::from))
@@ -98,7 +100,8 @@ pub fn names(folder: &Path) -> Result<Vec<String>, String> {
 impl Fixture {
     pub fn read(folder: &Path, name: &str) -> Result<Fixture, String> {
         let json_path = folder.join(format!("{name}.json"));
-        let text = std::fs::read_to_string(&json_path).map_err(|e| format!("{}: {e}", json_path.display()))?;
+        let text =
+            std::fs::read_to_string(&json_path).map_err(|e| format!("{}: {e}", json_path.display()))?;
         let json: Json = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", json_path.display()))?;
         let path = folder.join(format!("{name}.safetensors"));
         let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -110,20 +113,33 @@ impl Fixture {
             match view.dtype() {
                 Dtype::F64 => drop(tensors.insert(name, words.map(f64::from_le_bytes).collect())),
                 Dtype::I64 => drop(indices.insert(name, words.map(i64::from_le_bytes).collect::<Vec<_>>())),
-                other => return Err(format!("{}: {name} is {other:?}; fixtures hold F64 and I64", path.display())),
+                other => {
+                    return Err(format!(
+                        "{}: {name} is {other:?}; fixtures hold F64 and I64",
+                        path.display()
+                    ));
+                }
             }
         }
         let mut bytes_of = |name: &str| -> Result<Vec<u8>, String> {
-            let values = indices.remove(name).ok_or_else(|| format!("{}: {name} is missing", path.display()))?;
-            values.iter().map(|&v| u8::try_from(v).map_err(|_| format!("{name} holds {v}, outside 0..=255"))).collect()
+            let values =
+                indices.remove(name).ok_or_else(|| format!("{}: {name} is missing", path.display()))?;
+            values
+                .iter()
+                .map(|&v| u8::try_from(v).map_err(|_| format!("{name} holds {v}, outside 0..=255")))
+                .collect()
         };
         let (tokens, targets) = (bytes_of("tokens")?, bytes_of("targets")?);
-        let size = |key: &str| json[key].as_u64().map(|x| x as usize).ok_or(format!("{key} is missing in {name}.json"));
+        let size = |key: &str| {
+            json[key].as_u64().map(|x| x as usize).ok_or(format!("{key} is missing in {name}.json"))
+        };
         let model = read_config(&json).map_err(|e| format!("{}: {e}", json_path.display()))?;
         let (batch, length) = (size("B")?, size("T")?);
         if length == 0 || tokens.len() != batch * length || targets.len() != tokens.len() {
             let (tokens, targets) = (tokens.len(), targets.len());
-            return Err(format!("{name}: {tokens} tokens and {targets} targets are not B = {batch} by T = {length}"));
+            return Err(format!(
+                "{name}: {tokens} tokens and {targets} targets are not B = {batch} by T = {length}"
+            ));
         }
         Ok(Fixture { model, batch, length, tokens, targets, tensors })
     }
@@ -158,9 +174,12 @@ impl Fixture {
         self.load(&mut engine)?;
         let mut errors = Errors::default();
         let seen = self.observe(&mut engine, heads)?;
-        for (name, values) in
-            [(state, &seen.states), (middle, &seen.middles), ("attn", &seen.attention), ("logits", &seen.logits)]
-        {
+        for (name, values) in [
+            (state, &seen.states),
+            (middle, &seen.middles),
+            ("attn", &seen.attention),
+            ("logits", &seen.logits),
+        ] {
             errors.take(name, values, self.tensor(name)?)?;
         }
         let batch = Batch { tokens: &self.tokens, targets: &self.targets, length: self.length };
@@ -168,7 +187,7 @@ impl Fixture {
         errors.take("loss", &[loss], self.tensor("loss")?)?;
         for tensor in engine.weights().network().layout().tensors() {
             let name = format!("grad.{}", tensor.name);
-            errors.take(&name, &floats(tensor.slot.of(engine.last_gradient())), self.tensor(&name)?)?;
+            errors.take(&name, &floats(tensor.slot.slice(engine.last_gradient())), self.tensor(&name)?)?;
         }
         // AdamW divides by the gradient's own size: in f32 it would turn rounding into steps.
         if self.tensors.contains_key("losses8") && size_of::<F>() == 8 {
@@ -193,7 +212,11 @@ impl Fixture {
         errors.take("norms8", &norms, self.tensor("norms8")?)?;
         for tensor in engine.weights().network().layout().tensors() {
             let name = format!("after8.{}", tensor.name);
-            errors.take(&name, &floats(tensor.slot.of(engine.weights().parameters())), self.tensor(&name)?)?;
+            errors.take(
+                &name,
+                &floats(tensor.slot.slice(engine.weights().parameters())),
+                self.tensor(&name)?,
+            )?;
         }
         Ok(())
     }
@@ -207,10 +230,15 @@ impl Fixture {
         for tensor in layout.tensors() {
             let values = self.tensor(&format!("param.{}", tensor.name))?;
             if values.len() != tensor.slot.len {
-                return Err(format!("param.{} has {} values, expected {:?}", tensor.name, values.len(), tensor.shape));
+                return Err(format!(
+                    "param.{} has {} values, expected {:?}",
+                    tensor.name,
+                    values.len(),
+                    tensor.shape
+                ));
             }
             engine.edit(|_, parameters| {
-                let to = tensor.slot.of_mut(parameters);
+                let to = tensor.slot.slice_mut(parameters);
                 to.iter_mut().zip(values).for_each(|(to, &x)| *to = F::from_f64(x));
             });
         }
@@ -222,7 +250,11 @@ impl Fixture {
     }
 
     /// States, attention and logits of every sequence, in the fixture's order of dimensions.
-    fn observe<F: Real, N: Network<F>>(&self, engine: &mut CpuEngine<F, N>, heads: usize) -> Result<Seen, String> {
+    fn observe<F: Real, N: Network<F>>(
+        &self,
+        engine: &mut CpuEngine<F, N>,
+        heads: usize,
+    ) -> Result<Seen, String> {
         let n = self.length;
         let mut recorders = Vec::new();
         let mut logits = Vec::new();
@@ -249,7 +281,8 @@ impl Fixture {
     /// Worst norm error of a naive f32 evaluation; none if it would take too long.
     pub fn naive_f32_error(&self) -> Result<Option<f64>, String> {
         let is_parameter = |(name, _): &(&String, &Vec<f64>)| name.starts_with("param.");
-        let parameters: usize = self.tensors.iter().filter(is_parameter).map(|(_, values)| values.len()).sum();
+        let parameters: usize =
+            self.tensors.iter().filter(is_parameter).map(|(_, values)| values.len()).sum();
         if parameters * self.tokens.len() > 5_000_000 {
             return Ok(None);
         }
@@ -317,8 +350,15 @@ fn read_config(json: &Json) -> Result<Model, String> {
     match json["kind"].as_str() {
         Some("transformer") => {
             let width = size("d")?;
-            let config =
-                TransformerConfig { vocab, width, layers, heads, rotary_base, dropout: 0.0, ..Default::default() };
+            let config = TransformerConfig {
+                vocab,
+                width,
+                layers,
+                heads,
+                rotary_base,
+                dropout: 0.0,
+                ..Default::default()
+            };
             Ok(Model::Transformer(config))
         }
         Some("ka") => {

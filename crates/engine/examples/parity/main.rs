@@ -2,11 +2,11 @@
 //!
 //!     cargo run --release -p kuramoto-engine --example parity -- FOLDER
 //!
-//! FOLDER holds pairs `<name>.json` and `<name>.safetensors` in the format of `crates/model/tests/fixtures/README.md`.
-//! For each pair it prints the worst error over logits, loss, states, attention and gradients: in f64 (with eight AdamW
-//! steps) the largest within a tensor relative to the tensor's largest magnitude, in f32 the largest norm of a
-//! difference relative to the norm of what was expected. Exits with 1 if any is past its tolerance, with 2 if a fixture
-//! cannot be read.
+//! FOLDER holds pairs `<name>.json` and `<name>.safetensors` in the format of
+//! `crates/model/tests/fixtures/README.md`. For each pair it prints the worst error over logits, loss,
+//! states, attention and gradients: in f64 (with eight AdamW steps) the largest within a tensor relative to
+//! the tensor's largest magnitude, in f32 the largest norm of a difference relative to the norm of what was
+//! expected. Exits with 1 if any is past its tolerance, with 2 if a fixture cannot be read.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -40,7 +40,10 @@ fn main() -> ExitCode {
 fn run(folder: &Path) -> Result<bool, String> {
     let names = fixture::names(folder)?;
     let mut all_good = true;
-    println!("{:<28} {:>9} {:<28} {:>9} {:>9} {:<10}", "fixture", "f64", "worst in", "f32", "allowed", "worst in");
+    println!(
+        "{:<28} {:>9} {:<28} {:>9} {:>9} {:<10}",
+        "fixture", "f64", "worst in", "f32", "allowed", "worst in"
+    );
     for name in names {
         let fixture = Fixture::read(folder, &name)?;
         let exact = fixture.compare::<f64>()?.worst;

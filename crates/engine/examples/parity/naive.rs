@@ -1,5 +1,5 @@
-//! A naive evaluation of the formulas, one scalar at a time on a reverse-mode tape: no vectors, no blocking, no table,
-//! no shortcut. It shares no code with the engine and says how far rounding alone takes `f32`.
+//! A naive evaluation of the formulas, one scalar at a time on a reverse-mode tape: no vectors, no blocking,
+//! no table, no shortcut. It shares no code with the engine and says how far rounding alone takes `f32`.
 
 use super::fixture::{Fixture, Model};
 use kuramoto_kernels::Real;
@@ -163,7 +163,8 @@ pub fn evaluate<F: Real>(fixture: &Fixture, order: Order) -> Naive {
         .collect();
     let mut losses = Vec::new();
     let mut logits = Vec::new();
-    for (tokens, targets) in fixture.tokens.chunks(fixture.length).zip(fixture.targets.chunks(fixture.length)) {
+    for (tokens, targets) in fixture.tokens.chunks(fixture.length).zip(fixture.targets.chunks(fixture.length))
+    {
         let rows = match &fixture.model {
             Model::Kuramoto(config) => kuramoto(&tape, config, &parameters, tokens),
             Model::Transformer(config) => transformer(&tape, config, &parameters, tokens),
@@ -222,7 +223,12 @@ fn lift<F: Real>(tape: &Tape<F>, theta: &[Var]) -> Vec<Var> {
     theta.iter().map(|&x| tape.cos(x)).chain(theta.iter().map(|&x| tape.sin(x))).collect()
 }
 
-fn kuramoto<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, parameters: &Parameters, tokens: &[u8]) -> Vec<Vec<Var>> {
+fn kuramoto<F: Real>(
+    tape: &Tape<F>,
+    config: &KuramotoConfig,
+    parameters: &Parameters,
+    tokens: &[u8],
+) -> Vec<Vec<Var>> {
     let (k, h, n) = (config.width, config.heads, tokens.len());
     let kh = k / h;
     let rank = if config.metric == Metric::Transport { config.transport_rank } else { 0 };
@@ -236,7 +242,9 @@ fn kuramoto<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, parameters: &Param
         let psi: Vec<Vec<Var>> = theta.iter().map(|x| lift(tape, x)).collect();
         let gate = |name: &str| -> Vec<Vec<Var>> {
             let make = |psi: &Vec<Var>| match config.metric {
-                Metric::Gates => normalized_gate(tape, config, &map(tape, parameters, &format!("{gates}.{name}"), psi)),
+                Metric::Gates => {
+                    normalized_gate(tape, config, &map(tape, parameters, &format!("{gates}.{name}"), psi))
+                }
                 _ => (0..k).map(|_| tape.leaf(1.0)).collect(),
             };
             psi.iter().map(make).collect()
@@ -247,7 +255,9 @@ fn kuramoto<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, parameters: &Param
             _ => psi.iter().map(|x| map(tape, parameters, &format!("{gates}.wf"), x)).collect(),
         };
         let values: Vec<Vec<Var>> = match config.value {
-            Value::Projection => psi.iter().map(|x| map(tape, parameters, &format!("{gates}.wval"), x)).collect(),
+            Value::Projection => {
+                psi.iter().map(|x| map(tape, parameters, &format!("{gates}.wval"), x)).collect()
+            }
             Value::Circular => Vec::new(),
         };
         // F^T z of one head, z given by its angles.
@@ -258,8 +268,9 @@ fn kuramoto<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, parameters: &Param
             };
             (0..rank).map(|c| [part(c, &|x| tape.cos(x)), part(c, &|x| tape.sin(x))]).collect()
         };
-        let drifted: Vec<Vec<Var>> =
-            (0..n).map(|t| (0..k).map(|j| tape.add(theta[t][j], tape.scale(omega[j], t as f64))).collect()).collect();
+        let drifted: Vec<Vec<Var>> = (0..n)
+            .map(|t| (0..k).map(|j| tape.add(theta[t][j], tape.scale(omega[j], t as f64))).collect())
+            .collect();
         let mut increments = vec![Vec::new(); n];
         for head in 0..h {
             let block = head * kh..(head + 1) * kh;
@@ -279,19 +290,23 @@ fn kuramoto<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, parameters: &Param
                     })
                     .collect();
                 let a = tape.softmax(&scores);
-                let mean = |f: &dyn Fn(usize) -> Var| tape.sum(a.iter().enumerate().map(|(u, &a)| tape.mul(a, f(u))));
+                let mean = |f: &dyn Fn(usize) -> Var| {
+                    tape.sum(a.iter().enumerate().map(|(u, &a)| tape.mul(a, f(u))))
+                };
                 if config.value == Value::Projection {
                     increments[t].extend(block.clone().map(|j| mean(&|u| values[u][j])));
                     continue;
                 }
-                let transported: Vec<[Var; 2]> =
-                    (0..rank).map(|c| [0, 1].map(|part| mean(&|u| contract(u, head, &theta[u])[c][part]))).collect();
+                let transported: Vec<[Var; 2]> = (0..rank)
+                    .map(|c| [0, 1].map(|part| mean(&|u| contract(u, head, &theta[u])[c][part])))
+                    .collect();
                 for j in block.clone() {
                     let mut g = [mean(&|u| tape.cos(theta[u][j])), mean(&|u| tape.sin(theta[u][j]))];
                     for (c, w) in transported.iter().enumerate() {
                         g = [0, 1].map(|part| tape.add(g[part], tape.mul(frames[t][j * rank + c], w[part])));
                     }
-                    let (re, im) = (tape.mul(tape.sin(theta[t][j]), g[0]), tape.mul(tape.cos(theta[t][j]), g[1]));
+                    let (re, im) =
+                        (tape.mul(tape.sin(theta[t][j]), g[0]), tape.mul(tape.cos(theta[t][j]), g[1]));
                     increments[t].push(tape.sub(im, re));
                 }
             }
@@ -319,7 +334,8 @@ fn kuramoto<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, parameters: &Param
             return map(tape, parameters, "head", &lift(tape, theta));
         }
         let scale = tape.scale(parameters["logit_scale"][0], 1.0 / (k as f64).sqrt());
-        let aligned = |phi: &[Var]| tape.sum(theta.iter().zip(phi).map(|(&x, &phi)| tape.cos(tape.sub(x, phi))));
+        let aligned =
+            |phi: &[Var]| tape.sum(theta.iter().zip(phi).map(|(&x, &phi)| tape.cos(tape.sub(x, phi))));
         parameters["proto"].chunks(k).map(|phi| tape.mul(scale, aligned(phi))).collect()
     };
     theta.iter().map(read).collect()
@@ -337,7 +353,8 @@ fn normalized_gate<F: Real>(tape: &Tape<F>, config: &KuramotoConfig, pre: &[Var]
     }
     let kh = config.width / config.heads;
     let normalize = |head: &[Var]| -> Vec<Var> {
-        let mean = tape.shift(tape.scale(tape.sum(head.iter().map(|&g| tape.abs(g))), 1.0 / kh as f64), 1e-12);
+        let mean =
+            tape.shift(tape.scale(tape.sum(head.iter().map(|&g| tape.abs(g))), 1.0 / kh as f64), 1e-12);
         head.iter().map(|&g| tape.div(g, mean)).collect()
     };
     gates.chunks(kh).flat_map(normalize).collect()
@@ -389,10 +406,12 @@ fn transformer<F: Real>(
             layer_norm(tape, x, Some((&parameters[&weight], &parameters[&bias])))
         };
         let y: Vec<Vec<Var>> = x.iter().map(|x| norm("ln1", x)).collect();
-        let project =
-            |which: &str| -> Vec<Vec<Var>> { y.iter().map(|y| map(tape, parameters, &name(which), y)).collect() };
-        let turned =
-            |rows: Vec<Vec<Var>>| -> Vec<Vec<Var>> { rows.into_iter().enumerate().map(|(t, y)| turn(t, y)).collect() };
+        let project = |which: &str| -> Vec<Vec<Var>> {
+            y.iter().map(|y| map(tape, parameters, &name(which), y)).collect()
+        };
+        let turned = |rows: Vec<Vec<Var>>| -> Vec<Vec<Var>> {
+            rows.into_iter().enumerate().map(|(t, y)| turn(t, y)).collect()
+        };
         let (q, key, v) = (turned(project("wq")), turned(project("wk")), project("wv"));
         for t in 0..n {
             let mut o = Vec::new();

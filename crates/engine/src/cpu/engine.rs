@@ -1,8 +1,9 @@
 //! Training on many cores and many machines, the same bits for any number of threads and processes.
 //!
-//! Sequence i of a batch belongs to lane i mod `lanes`. A lane's gradient is summed sequence by sequence in order, the
-//! lanes in a fixed binary tree (`reduction.rs`); a process owns neighbouring lanes, a thread takes whole ones.
-//! Everything is sized when the engine is made, and a step of a single process allocates nothing.
+//! Sequence i of a batch belongs to lane i mod `lanes`. A lane's gradient is summed sequence by sequence in
+//! order, the lanes in a fixed binary tree (`reduction.rs`); a process owns neighbouring lanes, a thread
+//! takes whole ones. Everything is sized when the engine is made, and a step of a single process allocates
+//! nothing.
 
 use super::evaluator::CpuEvaluator;
 use super::lanes::Lanes;
@@ -38,7 +39,8 @@ pub struct CpuEngine<F: Real, N: Network<F>> {
 }
 
 impl<F: Real, N: Network<F>> CpuEngine<F, N> {
-    /// An engine that shares its lanes with those of the other processes of the device. All must be made and used alike.
+    /// An engine that shares its lanes with those of the other processes of the device. All must be made and
+    /// used alike.
     pub fn new(network: N, shape: &Shape, cpu: &Cpu) -> Result<Self> {
         let lanes = shape.lanes;
         within("lanes", lanes)?;
@@ -83,13 +85,14 @@ impl<F: Real, N: Network<F>> CpuEngine<F, N> {
         self.evaluator.weights.edit(change)
     }
 
-    /// The threads that work here. A training loop run inside `install` of this pool allocates nothing per step.
+    /// The threads that work here. A training loop run inside `install` of this pool allocates nothing per
+    /// step.
     pub fn pool(&self) -> Arc<ThreadPool> {
         self.evaluator.pool.clone()
     }
 
-    /// Sets the parameters to those that training starts from and forgets the moments. Not every machine draws the same
-    /// start to the last bit, so that of process 0 counts.
+    /// Sets the parameters to those that training starts from and forgets the moments. Not every machine
+    /// draws the same start to the last bit, so that of process 0 counts.
     pub fn initialize(&mut self, seed: u64) {
         let group = self.evaluator.group.clone();
         self.evaluator.weights.edit(|network, parameters| {
@@ -216,7 +219,11 @@ impl<N: Network<f32>> Engine for CpuEngine<f32, N> {
         let count = self.first.len();
         let check = |values: &[f32]| match values.len() == count {
             true => Ok(()),
-            false => Err(ModelError::Length { what: "saved and planned elements", left: values.len(), right: count }),
+            false => Err(ModelError::Length {
+                what: "saved and planned elements",
+                left: values.len(),
+                right: count,
+            }),
         };
         self.first.fill(0.0);
         self.second.fill(0.0);
@@ -258,13 +265,18 @@ impl<N: Network<f32>> Engine for CpuEngine<f32, N> {
     }
 
     fn arenas(&mut self) -> Result<Arenas<'_>> {
-        Ok(Arenas { parameters: self.evaluator.weights.parameters(), moments: Some((&self.first, &self.second)) })
+        Ok(Arenas {
+            parameters: self.evaluator.weights.parameters(),
+            moments: Some((&self.first, &self.second)),
+        })
     }
 
-    /// A machine that rounds differently would train another model than the first, and spoil that one's gradients.
+    /// A machine that rounds differently would train another model than the first, and spoil that one's
+    /// gradients.
     fn check_agreement(&mut self) -> Result<()> {
         let group = &self.evaluator.group;
-        let mut sums = vec![crc32c::crc32c(bytemuck::cast_slice(self.evaluator.weights.parameters())); group.size()];
+        let mut sums =
+            vec![crc32c::crc32c(bytemuck::cast_slice(self.evaluator.weights.parameters())); group.size()];
         group.gather_parts(bytemuck::cast_slice_mut(&mut sums), group.size(), size_of::<u32>());
         match sums.iter().position(|sum| *sum != sums[0]) {
             None => Ok(()),

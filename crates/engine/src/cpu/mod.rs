@@ -53,10 +53,17 @@ impl Device for Cpu {
     }
 
     fn engine(&self, model: &ModelConfig, shape: &Shape) -> Result<Box<dyn Engine>> {
-        with_network!(model, shape.context, |network| Ok(Box::new(CpuEngine::<f32, _>::new(network, shape, self)?)))
+        with_network!(model, shape.context, |network| Ok(Box::new(CpuEngine::<f32, _>::new(
+            network, shape, self
+        )?)))
     }
 
-    fn evaluator(&self, model: &ModelConfig, context: usize, parameters: &[f32]) -> Result<Box<dyn Evaluator>> {
+    fn evaluator(
+        &self,
+        model: &ModelConfig,
+        context: usize,
+        parameters: &[f32],
+    ) -> Result<Box<dyn Evaluator>> {
         with_network!(model, context, |network| Ok(Box::new(CpuEvaluator::new(
             Weights::new(network, parameters)?,
             self.threads,
@@ -78,7 +85,8 @@ fn check_lanes(lanes: usize, group: &dyn Group) -> Result<()> {
     if group.size() <= lanes {
         return Ok(());
     }
-    let allowed = format!("each needs a lane of its own, and there are {lanes}: start fewer, or set batch.lanes");
+    let allowed =
+        format!("each needs a lane of its own, and there are {lanes}: start fewer, or set batch.lanes");
     Err(Error::field("processes", group.size(), allowed))
 }
 

@@ -1,9 +1,10 @@
 //! The sum of all lanes' gradients, the same bits for any number of threads and processes.
 //!
-//! Lanes are summed in a fixed binary tree. A process owns neighbouring lanes and does the additions of the tree that
-//! need no others. What is left, few lanes a process (one, where lanes and processes are powers of two), is cut into as
-//! many shares as there are processes; each does the rest of the tree for its share, and the shares are gathered. So the
-//! order of every sum is that of the tree, and with one sum a process as much is sent as in a ring all-reduce.
+//! Lanes are summed in a fixed binary tree. A process owns neighbouring lanes and does the additions of the
+//! tree that need no others. What is left, few lanes a process (one, where lanes and processes are powers of
+//! two), is cut into as many shares as there are processes; each does the rest of the tree for its share, and
+//! the shares are gathered. So the order of every sum is that of the tree, and with one sum a process as much
+//! is sent as in a ring all-reduce.
 
 use crate::group::{Group, part};
 use crate::optimizer::CHUNK;
@@ -102,8 +103,8 @@ impl<F: Real> Reduction<F> {
         self.own.clone()
     }
 
-    /// Sums the gradients of all lanes of all processes; `lanes` are those of this one. The sum is left in the first.
-    /// Returns the seconds spent on sending and receiving.
+    /// Sums the gradients of all lanes of all processes; `lanes` are those of this one. The sum is left in
+    /// the first. Returns the seconds spent on sending and receiving.
     pub(crate) fn sum(&mut self, lanes: &mut [AlignedVec<F>]) -> f64 {
         let first = self.own.start;
         for addition in &self.local {
@@ -119,8 +120,8 @@ impl<F: Real> Reduction<F> {
         self.sum_of_all(&mut sums)
     }
 
-    /// Adds the sums of this process to those of the others; the sum of all is left in the first. Returns the seconds
-    /// spent on sending and receiving.
+    /// Adds the sums of this process to those of the others; the sum of all is left in the first. Returns the
+    /// seconds spent on sending and receiving.
     fn sum_of_all(&mut self, sums: &mut [&mut [F]]) -> f64 {
         let (rank, size) = (self.group.rank(), self.group.size());
         let shares: Vec<Range<usize>> = (0..size).map(|rank| share(sums[0].len(), rank, size)).collect();
@@ -132,7 +133,8 @@ impl<F: Real> Reduction<F> {
         for addition in &self.shared {
             let (left, right) = (self.places[addition.left], self.places[addition.right]);
             let (low, high) = self.received.split_at_mut(left.max(right) * share.len());
-            let (low, high) = (&mut low[left.min(right) * share.len()..][..share.len()], &mut high[..share.len()]);
+            let (low, high) =
+                (&mut low[left.min(right) * share.len()..][..share.len()], &mut high[..share.len()]);
             if left < right { add_on_all_threads(low, high) } else { add_on_all_threads(high, low) }
         }
         let sum = &self.received[self.places[0] * share.len()..][..share.len()];
@@ -155,7 +157,12 @@ impl<F: Real> Reduction<F> {
             let received = |roots: &Vec<usize>| if roots.len() > turn { shares[rank] } else { 0 };
             let received: Vec<usize> = self.roots.iter().map(received).collect();
             let (receive, later) = room.split_at_mut(received.iter().sum::<usize>() / size_of::<F>());
-            self.group.exchange(bytemuck::cast_slice(send), sent, bytemuck::cast_slice_mut(receive), &received);
+            self.group.exchange(
+                bytemuck::cast_slice(send),
+                sent,
+                bytemuck::cast_slice_mut(receive),
+                &received,
+            );
             room = later;
         }
     }
@@ -222,7 +229,11 @@ mod tests {
                 let mut done = Vec::new();
                 parts.iter().for_each(|own| done.extend(divide(lanes, size, own).0));
                 done.extend(divide(lanes, size, &parts[0]).1);
-                assert_eq!(drawn(&done, lanes), drawn(&tree(lanes), lanes), "{lanes} lanes, {size} processes");
+                assert_eq!(
+                    drawn(&done, lanes),
+                    drawn(&tree(lanes), lanes),
+                    "{lanes} lanes, {size} processes"
+                );
                 let mut covered: Vec<usize> = parts.into_iter().flatten().collect();
                 covered.sort_unstable();
                 assert_eq!(covered, (0..lanes).collect::<Vec<_>>());

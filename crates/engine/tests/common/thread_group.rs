@@ -1,4 +1,5 @@
-//! A group whose processes are threads of one process: what groups do can be tested without starting processes.
+//! A group whose processes are threads of one process: what groups do can be tested without starting
+//! processes.
 
 use kuramoto_engine::Group;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
@@ -18,7 +19,8 @@ struct Board {
 impl ThreadGroup {
     /// A group of `size`, one for each thread.
     pub fn new_group(size: usize) -> Vec<ThreadGroup> {
-        let board = Arc::new(Board { posted: Mutex::new(vec![Vec::new(); size]), barrier: Barrier::new(size) });
+        let board =
+            Arc::new(Board { posted: Mutex::new(vec![Vec::new(); size]), barrier: Barrier::new(size) });
         (0..size).map(|rank| ThreadGroup { rank, size, board: board.clone() }).collect()
     }
 
@@ -54,7 +56,8 @@ impl Group for ThreadGroup {
         self.post(&message, |posted| {
             let mut filled = 0;
             for (message, &length) in posted.iter().zip(received) {
-                let start = message[8 * self.rank..][..8].try_into().map(u64::from_le_bytes).unwrap_or(0) as usize;
+                let start =
+                    message[8 * self.rank..][..8].try_into().map(u64::from_le_bytes).unwrap_or(0) as usize;
                 receive[filled..filled + length].copy_from_slice(&message[header + start..][..length]);
                 filled += length;
             }

@@ -110,7 +110,9 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
         && !uses(Protocol::Tuned)
         && corpora.iter().all(|corpus| matches!(corpus.as_str(), "enwik8" | "codeparrot"));
     if as_in_paper {
-        return vec!["Nothing that the paper fixes; what it leaves open (initialization) is as documented.".into()];
+        return vec![
+            "Nothing that the paper fixes; what it leaves open (initialization) is as documented.".into(),
+        ];
     }
     let mut list = vec![
         format!(
@@ -141,8 +143,10 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
                 .into(),
         );
     }
-    let off = |arm: &ArmResults| Some((arm.first()?.planned.parameters as f64 / arm.budget as f64 - 1.0, arm.arm));
-    let mut off: Vec<(f64, Arm)> = results.arms.iter().filter_map(off).filter(|(off, _)| off.abs() > 0.03).collect();
+    let off =
+        |arm: &ArmResults| Some((arm.first()?.planned.parameters as f64 / arm.budget as f64 - 1.0, arm.arm));
+    let mut off: Vec<(f64, Arm)> =
+        results.arms.iter().filter_map(off).filter(|(off, _)| off.abs() > 0.03).collect();
     off.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
     if let Some((worst, name)) = off.first() {
         list.push(format!(
@@ -166,16 +170,22 @@ fn bytes(count: u64) -> String {
 fn in_short(results: &Results) -> Vec<String> {
     let of = |verdict: Verdict| results.claims.iter().filter(move |claim| claim.verdict == verdict);
     let line = |verdict: Verdict| {
-        let statement = |claim: &Claim| format!("{} ({:+.3}; paper {:+.3})", claim.statement, claim.mean, claim.paper);
+        let statement =
+            |claim: &Claim| format!("{} ({:+.3}; paper {:+.3})", claim.statement, claim.mean, claim.paper);
         let statements: Vec<String> = of(verdict).map(statement).collect();
         let names = if statements.is_empty() { "none".into() } else { statements.join("; ") };
         format!("{} of {} claims {}: {names}.", statements.len(), results.claims.len(), verdict.words())
     };
-    let mut list: Vec<String> = [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive].map(line).into();
+    let mut list: Vec<String> =
+        [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive].map(line).into();
     let outside = |word: &str, is_outside: fn(&Claim) -> bool| {
-        let names: Vec<&str> = results.claims.iter().filter(|c| is_outside(c)).map(|c| &*c.statement).collect();
+        let names: Vec<&str> =
+            results.claims.iter().filter(|c| is_outside(c)).map(|c| &*c.statement).collect();
         (!names.is_empty()).then(|| {
-            format!("Another size than in the paper, whose value is {word} our 95% interval: {}.", names.join("; "))
+            format!(
+                "Another size than in the paper, whose value is {word} our 95% interval: {}.",
+                names.join("; ")
+            )
         })
     };
     list.extend(outside("below", |claim| claim.paper < claim.interval.low));
@@ -211,16 +221,22 @@ fn number(x: f64) -> Cell {
 /// Where the runs of an arm are listed.
 pub(super) fn anchor(arm: &ArmResults) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("{}-{}-{}-{}", arm.arm.table(), arm.arm, arm.corpus, size(arm.budget)).chars().map(plain).collect()
+    format!("{}-{}-{}-{}", arm.arm.table(), arm.arm, arm.corpus, size(arm.budget))
+        .chars()
+        .map(plain)
+        .collect()
 }
 
 fn beside(cell: Option<paper::Published>, digits: usize) -> Cell {
-    Cell::number(cell.map_or_else(|| "-".into(), |cell| format!("{:.digits$} ± {:.digits$}", cell.mean, cell.sd)))
+    Cell::number(
+        cell.map_or_else(|| "-".into(), |cell| format!("{:.digits$} ± {:.digits$}", cell.mean, cell.sd)),
+    )
 }
 
 fn cells(arms: &[&ArmResults]) -> Table {
     let tested = arms.iter().any(|arm| !arm.tests().is_empty());
-    let mut head = vec!["arm", "corpus", "width", "parameters", "seeds", "validation: median", "mean", "sd", "paper"];
+    let mut head =
+        vec!["arm", "corpus", "width", "parameters", "seeds", "validation: median", "mean", "sd", "paper"];
     if tested {
         head.extend(["test: median", "mean", "sd", "paper"]);
     }
@@ -241,9 +257,9 @@ fn cells(arms: &[&ArmResults]) -> Table {
         row.push(match arm.arm {
             // The paper gives ablations as differences to the reference.
             Arm::Reference => Cell::number(paper::REFERENCE),
-            Arm::Ablation(_) => {
-                Cell::number(arm.paper.map_or_else(|| "-".into(), |cell| format!("{:+.2} ± {:.2}", cell.mean, cell.sd)))
-            }
+            Arm::Ablation(_) => Cell::number(
+                arm.paper.map_or_else(|| "-".into(), |cell| format!("{:+.2} ± {:.2}", cell.mean, cell.sd)),
+            ),
             Arm::Compare { .. } | Arm::Grid { .. } => beside(arm.paper, 3),
         });
         if tested {
@@ -266,14 +282,15 @@ fn grid(arms: &[&ArmResults], model: ModelKind) -> Table {
     let row = |heads: usize| {
         let cell = |layers: usize| {
             let cell = Arm::Grid { model, heads, layers };
-            let paper =
-                paper::gridded(model, heads, layers).map_or_else(|| "-".into(), |cell| format!("{:.3}", cell.mean));
+            let paper = paper::gridded(model, heads, layers)
+                .map_or_else(|| "-".into(), |cell| format!("{:.3}", cell.mean));
             let Some(arm) = arms.iter().find(|arm| arm.arm == cell) else {
                 return Cell::number(format!("- ({paper})"));
             };
             let values = arm.validations();
             let (mean, sd) = (mean(&values), standard_deviation(&values));
-            let sd = if sd.is_finite() { format!(" ± {sd:.3}, {:.3}", median(&values)) } else { String::new() };
+            let sd =
+                if sd.is_finite() { format!(" ± {sd:.3}, {:.3}", median(&values)) } else { String::new() };
             Cell::number(format!("{mean:.3}{sd} ({paper})")).link(format!("#{}", anchor(arm)))
         };
         [Cell::text(format!("h = {heads}"))].into_iter().chain(GRID.map(cell)).collect()
@@ -379,7 +396,8 @@ fn runs(results: &Results) -> Table {
                 Cell::number(planned.index.to_string()).anchor((i == 0).then(|| anchor(arm))),
                 Cell::text(planned.arm).link(folder),
                 Cell::number(planned.seed.to_string()),
-                number(summary.validation_bits_per_byte.unwrap_or(f64::NAN)).link(format!("{folder}/summary.json")),
+                number(summary.validation_bits_per_byte.unwrap_or(f64::NAN))
+                    .link(format!("{folder}/summary.json")),
                 number(summary.test_bits_per_byte.unwrap_or(f64::NAN)).link(format!("{folder}/summary.json")),
                 Cell::number(summary.steps.to_string()),
                 Cell::number(summary.tokens.to_string()),

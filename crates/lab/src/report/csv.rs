@@ -40,7 +40,8 @@ pub fn cells(results: &Results) -> String {
     for arm in &results.arms {
         let of = |values: &[f64]| [median(values), mean(values), standard_deviation(values)].map(number);
         let paper = |cell: Option<Published>| {
-            [cell.and_then(|cell| cell.median), cell.map(|cell| cell.mean), cell.map(|cell| cell.sd)].map(optional)
+            [cell.and_then(|cell| cell.median), cell.map(|cell| cell.mean), cell.map(|cell| cell.sd)]
+                .map(optional)
         };
         let names = [
             arm.arm.table().to_string(),
@@ -77,8 +78,15 @@ pub fn claims(results: &Results) -> String {
         "verdict",
     ]);
     for claim in &results.claims {
-        let numbers =
-            [claim.paper, claim.mean, claim.interval.low, claim.interval.high, claim.p, claim.p_holm, claim.smallest_p];
+        let numbers = [
+            claim.paper,
+            claim.mean,
+            claim.interval.low,
+            claim.interval.high,
+            claim.p,
+            claim.p_holm,
+            claim.smallest_p,
+        ];
         let mut fields = vec![
             claim.arm.table().to_string(),
             claim.corpus.clone(),

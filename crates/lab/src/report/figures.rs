@@ -5,7 +5,9 @@ use crate::claims::{Claim, Verdict, groups};
 use crate::results::{ArmResults, Results};
 use crate::statistics::mean;
 use kuramoto_model::ModelKind;
-use kuramoto_report::figure::{Corner, Figure, ForestRow, Grid, Key, Line, Marker, Panel, Points, colour, range};
+use kuramoto_report::figure::{
+    Corner, Figure, ForestRow, Grid, Key, Line, Marker, Panel, Points, colour, range,
+};
 use kuramoto_train::presets::Protocol;
 use std::collections::BTreeMap;
 use strum::VariantArray;
@@ -15,8 +17,9 @@ pub fn all(results: &Results) -> Vec<(Table, Figure)> {
     let mut figures: Vec<(Table, Figure)> = Vec::new();
     figures.extend(curves(&results.arms).map(|figure| (Table::Compare, figure)));
     // One corpus needs no name.
-    let suffix =
-        |group: &[&ArmResults], count: usize| if count > 1 { format!("-{}", group[0].corpus) } else { String::new() };
+    let suffix = |group: &[&ArmResults], count: usize| {
+        if count > 1 { format!("-{}", group[0].corpus) } else { String::new() }
+    };
     let ablated = groups(&results.arms, Table::Ablations);
     for group in &ablated {
         let own = |claim: &&Claim| {
@@ -26,8 +29,9 @@ pub fn all(results: &Results) -> Vec<(Table, Figure)> {
         let claims: Vec<&Claim> = results.claims.iter().filter(own).collect();
         let suffix = suffix(group, ablated.len());
         let chart = (!claims.is_empty()).then(|| forest(&claims, &suffix));
-        figures
-            .extend(chart.into_iter().chain(small_multiples(group, &suffix)).map(|figure| (Table::Ablations, figure)));
+        figures.extend(
+            chart.into_iter().chain(small_multiples(group, &suffix)).map(|figure| (Table::Ablations, figure)),
+        );
     }
     let gridded = groups(&results.arms, Table::Grid);
     figures.extend(gridded.iter().map(|group| (Table::Grid, grid(group, &suffix(group, gridded.len())))));
@@ -76,7 +80,8 @@ fn curves(arms: &[ArmResults]) -> Option<Figure> {
         })
     };
     let panels: Vec<Panel> = groups(arms, Table::Compare).into_iter().map(panel).collect();
-    let caption = "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";
+    let caption =
+        "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";
     (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (620.0, 420.0)))
 }
 
@@ -137,11 +142,13 @@ fn small_multiples(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
     let reference = arms.iter().find(|arm| arm.arm == Arm::Reference)?;
     let (low, high) = range(arms.iter().flat_map(|arm| curve(arm)).flat_map(|point| [point.2, point.3]));
     let panel = |arm: &ArmResults| {
-        let empty = Panel::new(arm.arm.to_string()).labels(READ, "bits per byte").y_range(low, high).compact();
+        let empty =
+            Panel::new(arm.arm.to_string()).labels(READ, "bits per byte").y_range(low, high).compact();
         let beside = with_curve(empty, reference, colour::GREY, true, None);
         with_curve(beside, arm, colour::BLUE, false, None)
     };
-    let panels: Vec<Panel> = arms.iter().filter(|arm| arm.arm != Arm::Reference).map(|arm| panel(arm)).collect();
+    let panels: Vec<Panel> =
+        arms.iter().filter(|arm| arm.arm != Arm::Reference).map(|arm| panel(arm)).collect();
     let grid = Grid { columns: 4.min(panels.len().max(1)), cell: (300.0, 220.0), shared_legend: false };
     let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, \
                    bands from the least to the most.";
@@ -160,13 +167,15 @@ fn grid(arms: &[&ArmResults], suffix: &str) -> Figure {
             let points = GRID.filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
             Line::new(points, colour::of(heads - GRID.start())).legend(format!("{heads} heads"))
         };
-        let empty =
-            Panel::new(model.name()).labels("layers", VALIDATION).x_range(1.8, 6.2).x_tick_step(1.0).y_range(low, high);
+        let empty = Panel::new(model.name())
+            .labels("layers", VALIDATION)
+            .x_range(1.8, 6.2)
+            .x_tick_step(1.0)
+            .y_range(low, high);
         GRID.map(line).fold(empty, Panel::line)
     };
     let panels = ModelKind::VARIANTS.iter().map(panel).collect();
-    let caption =
-        "Validation by depth, a line for every number of heads: means over seeds, parameters matched in every cell.";
+    let caption = "Validation by depth, a line for every number of heads: means over seeds, parameters matched in every cell.";
     let grid = Grid { columns: 2, cell: (440.0, 400.0), shared_legend: true };
     Figure::grid(&format!("grid-depth{suffix}"), caption, panels, grid)
 }

@@ -29,7 +29,8 @@ pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for (name, text) in files {
         let path = plan.folder().join(name);
-        fs::write(&path, text).map_err(|error| Error::plan(&path, format!("it cannot be written: {error}")))?;
+        fs::write(&path, text)
+            .map_err(|error| Error::plan(&path, format!("it cannot be written: {error}")))?;
         written.push(path);
     }
     for figure in document.figures() {

@@ -1,16 +1,44 @@
-//! One sequence, from its loss back to every parameter.
+//! One sequence, from its loss back to every parameter. The doc line of a stage says what it reads -> what it
+//! writes, and each is the derivative of the stage of the same name in `forward.rs`. Gradients are added to,
+//! except where the doc line says that they are written.
 
 use super::forward::radius;
-use super::slots::{FeedForwardSlots, LayerSlots, ReadoutSlots};
+use super::groups::{Means, QueryKey, Values};
+use super::slots::{FeedForwardSlots, ReadoutSlots};
 use super::workspace::{Layer, Scratch};
 use super::{Kuramoto, Pass, Workspace};
 use crate::attention::{Columns, ColumnsMut, Head};
 use crate::network::Purpose;
-use kuramoto_kernels::frame::{self, Frame};
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{
-    Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, readout, reduce, swiglu, tangent,
+    Causal, Packed, Real, View, bound, couple, cross_entropy, drift, frame, gate, lift, linear, reduce,
+    swiglu, tangent,
 };
+
+/// What a bounded step saved.
+#[derive(Clone, Copy)]
+struct Increment<'a, F> {
+    /// Which of the layer's two.
+    of: Purpose,
+    /// Before its bound (n x k).
+    value: &'a [F],
+    /// Its root mean square (n).
+    rms: &'a [F],
+}
+
+/// What a SwiGLU saved, and room for its gradients.
+struct Swiglu<'a, F> {
+    gate_up: &'a [F],
+    hidden: &'a mut [F],
+    dhidden: &'a mut [F],
+    dgate_up: &'a mut [F],
+}
+
+/// Room for one head's coupling after dropout, and for its gradient (n rows of the attention stride each).
+struct CouplingScratch<'a, F> {
+    kept: &'a mut [F],
+    gradient: &'a mut [F],
+}
 
 impl Kuramoto {
     pub(super) fn run_backward<F: Real>(
@@ -21,118 +49,272 @@ impl Kuramoto {
         weight: f64,
         gradient: &mut [F],
     ) {
-        let Pass { parameters, tokens, .. } = *pass;
-        let (n, k) = (tokens.len(), self.config.width);
+        let (n, k) = (pass.tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, losses } = work;
-        self.readout_backward(pass, targets, weight, losses, logits, scratch, packed, gradient);
-        for index in (0..self.config.layers).rev() {
-            let (layer, slots) = (&mut layers[index], &self.slots.layers[index]);
-            self.phasors(pass, index, 0, layer, scratch);
-            let layer = &*layer;
-            self.feed_forward_backward(pass, index, layer, scratch, packed, gradient);
-            let dropout = pass.dropout.mask(Purpose::FirstIncrement, index);
-            let r1 = radius(parameters, slots.log_r1);
-            let (dtheta, du) = (&scratch.dtheta[..n * k], &mut scratch.dx);
-            let dlog_r1 = bound::backward(k, &layer.u[..n * k], r1, &dropout, &layer.rms1, dtheta, du);
-            if let Some(at) = slots.log_r1 {
-                gradient[at] += F::from_f64(dlog_r1);
+        let Scratch { ones, query, key, final_psi, kept_coupling, hidden, logit_row, .. } = scratch;
+        let Scratch { dhidden, dgate_up, dtheta, dincrement, dpsi, dresultant, .. } = scratch;
+        let Scratch { dcontracted_values, dcontracted_mean, dquery, dkey, .. } = scratch;
+        let Scratch { dquery_gate, dkey_gate, dpreactivations, dcoupling, .. } = scratch;
+
+        self.cross_entropy(pass, targets, weight, logits, losses, logit_row, gradient);
+        self.read_out_backward(pass, logits, final_psi, dpsi, dtheta, packed, gradient);
+        for (index, layer) in layers.iter().enumerate().rev() {
+            let Layer { psi, preactivations, query_gate, key_gate, coupling, resultant, .. } = layer;
+            let Layer { inverse_mean_query, inverse_mean_key, contracted_values, .. } = layer;
+            let Layer { contracted_mean, update, update_rms, middle, gate_up, .. } = layer;
+            let Layer { feed_forward, feed_forward_rms, .. } = layer;
+            let own_gates = QueryKey { query: &query_gate[..], key: &key_gate[..] };
+            let gates = self.gates_or(ones, own_gates);
+            self.phasors(pass, index, 0, psi, preactivations, gates, QueryKey { query, key });
+            let phasors = QueryKey { query: &query[..], key: &key[..] };
+
+            if self.slots.layers[index].feed_forward.is_some() {
+                let saved =
+                    Increment { of: Purpose::SecondIncrement, value: feed_forward, rms: feed_forward_rms };
+                self.bound_backward(pass, index, saved, dtheta, dincrement, gradient);
+                let saved = Swiglu { gate_up, hidden, dhidden, dgate_up };
+                self.feed_forward_backward(pass, index, middle, saved, dincrement, dtheta, packed, gradient);
             }
-            self.attend_backward(pass, index, layer, scratch, packed);
-            self.phasors_backward(pass, index, layer, scratch, gradient);
-            self.map_backward(pass, index, layer, scratch, packed, gradient);
-            lift::backward(k, &layer.psi[..n * 2 * k], &scratch.dpsi[..n * 2 * k], &mut scratch.dtheta);
+            let saved = Increment { of: Purpose::FirstIncrement, value: update, rms: update_rms };
+            self.bound_backward(pass, index, saved, dtheta, dincrement, gradient);
+
+            let values = Values { psi: &psi[..], preactivations, contracted: contracted_values };
+            self.direction_backward(
+                n,
+                ones,
+                values,
+                resultant,
+                dincrement,
+                dpreactivations,
+                dresultant,
+                dtheta,
+                dquery_gate,
+            );
+            self.expand_frames_backward(
+                n,
+                preactivations,
+                contracted_mean,
+                dresultant,
+                dcontracted_mean,
+                dpreactivations,
+            );
+            let dmeans =
+                Means { resultant: &dresultant[..], update: dincrement, contracted: dcontracted_mean };
+            let dvalues = Values {
+                psi: &mut dpsi[..],
+                preactivations: dpreactivations,
+                contracted: dcontracted_values,
+            };
+            let dphasors = QueryKey { query: &mut dquery[..], key: dkey };
+            let scratch = CouplingScratch { kept: kept_coupling, gradient: dcoupling };
+            self.attend_backward(
+                pass, index, phasors, values, coupling, dmeans, dphasors, dvalues, scratch, packed,
+            );
+
+            let scale = self.score_scale(pass.parameters);
+            let dscale =
+                self.contract_phasors_backward(n, scale, preactivations, key, dquery, dkey, dpreactivations);
+            let dphasors = QueryKey { query: &dquery[..], key: dkey };
+            let dgates = QueryKey { query: &mut dquery_gate[..], key: dkey_gate };
+            self.phasors_backward(pass, index, psi, gates, dphasors, dscale, dgates, dtheta, gradient);
+            self.contract_values_backward(n, psi, preactivations, dcontracted_values, dpreactivations, dpsi);
+
+            let inverse_means = QueryKey { query: &inverse_mean_query[..], key: inverse_mean_key };
+            let dgates = QueryKey { query: &dquery_gate[..], key: dkey_gate };
+            self.gates_backward(n, preactivations, own_gates, inverse_means, dgates, dpreactivations);
+            self.lift_and_map_backward(pass, index, psi, dpreactivations, dpsi, dtheta, packed, gradient);
         }
-        linear::scatter(k, &scratch.dtheta[..n * k], tokens, self.slots.emb.of_mut(gradient));
+        linear::scatter(k, &dtheta[..n * k], pass.tokens, self.slots.emb.slice_mut(gradient));
     }
 
-    /// logits -> losses, dtheta
-    fn readout_backward<F: Real>(
+    /// logits -> losses, dlogits in place of the logits, the gradient of the logit scale
+    fn cross_entropy<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         targets: &[u8],
         weight: f64,
-        losses: &mut [f64],
         logits: &mut [F],
-        scratch: &mut Scratch<F>,
+        losses: &mut [f64],
+        logit_row: &mut [F],
+        gradient: &mut [F],
+    ) {
+        let (n, vocab, k) = (pass.tokens.len(), self.config.vocab, self.config.width);
+        let (scale, weight) = (self.logit_scale(pass.parameters), F::from_f64(weight));
+        let logits = &mut logits[..n * vocab];
+        let dscale =
+            cross_entropy::forward_backward(vocab, scale, weight, targets, logits, losses, logit_row);
+        if let ReadoutSlots::Phase { .. } = self.slots.readout {
+            gradient[self.slots.logit_scale.start] += F::from_f64(dscale / (k as f64).sqrt());
+        }
+    }
+
+    /// Section 2.0.4: dlogits, psi of the last state -> dpsi (written), dtheta (written), the readout's map
+    fn read_out_backward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        dlogits: &[F],
+        final_psi: &[F],
+        dpsi: &mut [F],
+        dtheta: &mut [F],
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
-        let Pass { parameters, tables, tokens, .. } = *pass;
-        let (n, vocab, k) = (tokens.len(), self.config.vocab, self.config.width);
-        let (scale, weight) = (self.logit_scale(parameters), F::from_f64(weight));
-        let raw = &mut logits[..n * vocab];
-        let dscale = readout::forward_backward(vocab, scale, weight, targets, raw, losses, &mut scratch.spare);
-        let dlogits = &*raw;
-        packed.pack(&scratch.psi, 2 * k, n, 2 * k);
+        let (n, vocab, k) = (pass.tokens.len(), self.config.vocab, self.config.width);
+        let dlogits = &dlogits[..n * vocab];
+        packed.pack(final_psi, 2 * k, n, 2 * k);
         let map = match self.slots.readout {
-            ReadoutSlots::Phase { .. } => {
-                gradient[self.slots.logit_scale.start] += F::from_f64(dscale / (k as f64).sqrt());
-                self.slots.table_proto
-            }
+            ReadoutSlots::Phase { .. } => self.slots.table_proto,
             ReadoutSlots::Linear { weight, bias } => {
-                linear::bias_backward(dlogits, bias.of_mut(gradient));
+                linear::bias_backward(dlogits, bias.slice_mut(gradient));
                 weight
             }
         };
-        product(map.of_mut(gradient), 2 * k, vocab, View::transposed(dlogits, vocab), packed, true, Causal::Full);
-        let dpsi = &mut scratch.dpsi;
-        product(dpsi, 2 * k, n, View::rows(dlogits, vocab), &tables.readout.backward, false, Causal::Full);
-        scratch.dtheta[..n * k].fill(F::ZERO);
-        lift::backward(k, &scratch.psi[..n * 2 * k], &dpsi[..n * 2 * k], &mut scratch.dtheta);
+        let by_logit = View::transposed(dlogits, vocab);
+        product(map.slice_mut(gradient), 2 * k, vocab, by_logit, packed, true, Causal::Full);
+        let (by_token, map) = (View::rows(dlogits, vocab), &pass.tables.readout.backward);
+        product(dpsi, 2 * k, n, by_token, map, false, Causal::Full);
+        dtheta[..n * k].fill(F::ZERO);
+        lift::backward(k, &final_psi[..n * 2 * k], &dpsi[..n * 2 * k], dtheta);
     }
 
-    /// dtheta of the layer's output -> dtheta of its middle
+    /// Equation (1), bound: dtheta of the bounded step's output, the increment and its rms -> dincrement
+    /// (written), the gradient of the radius; dtheta of the step's input is that of its output
+    fn bound_backward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        Increment { of, value, rms }: Increment<'_, F>,
+        dtheta: &[F],
+        dincrement: &mut [F],
+        gradient: &mut [F],
+    ) {
+        let (k, len) = (self.config.width, pass.tokens.len() * self.config.width);
+        let slots = &self.slots.layers[index];
+        let log_radius = if of == Purpose::SecondIncrement { slots.log_r2 } else { slots.log_r1 };
+        let (radius, dropout) = (radius(pass.parameters, log_radius), pass.dropout.mask(of, index));
+        let (value, dtheta, dincrement) = (&value[..len], &dtheta[..len], &mut dincrement[..len]);
+        let dlog_radius = bound::backward(k, value, radius, &dropout, rms, dtheta, dincrement);
+        if let Some(at) = log_radius {
+            gradient[at] += F::from_f64(dlog_radius);
+        }
+    }
+
+    /// Section 2.0.3: dincrement, middle, gate_up -> dtheta (of the middle), the block's maps
     fn feed_forward_backward<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         index: usize,
-        layer: &Layer<F>,
-        scratch: &mut Scratch<F>,
+        middle: &[F],
+        swiglu: Swiglu<'_, F>,
+        dincrement: &[F],
+        dtheta: &mut [F],
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
-        let Pass { parameters, tables, tokens, .. } = *pass;
-        let (n, k, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
-        let Some(set) = slots.feed_forward else { return };
-        let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
-        let Scratch { dx: dy, dtheta, hidden, dhidden, dwide, .. } = scratch;
-        let (dtheta, dy) = (&mut dtheta[..n * k], &mut dy[..n * k]);
-        let r2 = radius(parameters, slots.log_r2);
-        let dlog_r2 = bound::backward(k, &layer.y[..n * k], r2, &dropout, &layer.rms2, dtheta, dy);
-        if let Some(at) = slots.log_r2 {
-            gradient[at] += F::from_f64(dlog_r2);
-        }
+        let Pass { tables, tokens, .. } = *pass;
+        let (n, k) = (tokens.len(), self.config.width);
+        let Some(set) = self.slots.layers[index].feed_forward else { return };
+        let dincrement = &dincrement[..n * k];
+        let (by_token, by_output) = (View::rows(dincrement, k), View::transposed(dincrement, k));
         let maps = &tables.feed_forward[set];
         match (self.slots.feed_forward[set], &maps.down) {
-            (FeedForwardSlots::Swiglu { gate_up, down, bias }, Some(down_map)) => {
-                linear::bias_backward(dy, bias.of_mut(gradient));
-                product(dhidden, 2 * k, n, View::rows(dy, k), &down_map.backward, false, Causal::Full);
-                let (wide, dwide) = (&layer.wide[..n * 4 * k], &mut dwide[..n * 4 * k]);
-                swiglu::backward(2 * k, wide, dhidden, dwide, hidden);
+            (FeedForwardSlots::Swiglu { gate_up: first, down, bias }, Some(down_map)) => {
+                let Swiglu { gate_up, hidden, dhidden, dgate_up } = swiglu;
+                let (gate_up, dgate_up) = (&gate_up[..n * 4 * k], &mut dgate_up[..n * 4 * k]);
+                linear::bias_backward(dincrement, bias.slice_mut(gradient));
+                product(dhidden, 2 * k, n, by_token, &down_map.backward, false, Causal::Full);
+                swiglu::backward(2 * k, gate_up, dhidden, dgate_up, hidden);
                 packed.pack(hidden, 2 * k, n, 2 * k);
-                product(down.of_mut(gradient), 2 * k, k, View::transposed(dy, k), packed, true, Causal::Full);
-                packed.pack(&layer.mid, k, n, k);
-                let by_wide = View::transposed(dwide, 4 * k);
-                product(gate_up.of_mut(gradient), k, 4 * k, by_wide, packed, true, Causal::Full);
-                product(dtheta, k, n, View::rows(dwide, 4 * k), &maps.first.backward, true, Causal::Full);
+                product(down.slice_mut(gradient), 2 * k, k, by_output, packed, true, Causal::Full);
+                packed.pack(middle, k, n, k);
+                let by_gate_up = View::transposed(dgate_up, 4 * k);
+                product(first.slice_mut(gradient), k, 4 * k, by_gate_up, packed, true, Causal::Full);
+                let by_token = View::rows(dgate_up, 4 * k);
+                product(dtheta, k, n, by_token, &maps.first.backward, true, Causal::Full);
             }
             (FeedForwardSlots::Linear { weight, bias }, _) => {
-                linear::bias_backward(dy, bias.of_mut(gradient));
-                packed.pack(&layer.mid, k, n, k);
-                product(weight.of_mut(gradient), k, k, View::transposed(dy, k), packed, true, Causal::Full);
-                product(dtheta, k, n, View::rows(dy, k), &maps.first.backward, true, Causal::Full);
+                linear::bias_backward(dincrement, bias.slice_mut(gradient));
+                packed.pack(middle, k, n, k);
+                product(weight.slice_mut(gradient), k, k, by_output, packed, true, Causal::Full);
+                product(dtheta, k, n, by_token, &maps.first.backward, true, Causal::Full);
             }
             (FeedForwardSlots::Swiglu { .. }, None) => unreachable!("a SwiGLU has a down map"),
         }
     }
 
-    /// du (in `dx`) -> dq, dkey, dpsi (written: what values received), the value and frame sections of dpre, dtheta
+    /// Equation (1), v . a; Lemma 2: dupdate, psi, resultant, value gates -> the value section of
+    /// dpreactivations (written), dresultant (written), dtheta; without a value gate, its gradient goes to
+    /// `unused`
+    fn direction_backward<F: Real>(
+        &self,
+        n: usize,
+        ones: &[F],
+        values: Values<&[F]>,
+        resultant: &[F],
+        dupdate: &[F],
+        dpreactivations: &mut [F],
+        dresultant: &mut [F],
+        dtheta: &mut [F],
+        unused: &mut [F],
+    ) {
+        if !self.circular() {
+            return;
+        }
+        let (k, psi) = (self.config.width, values.psi);
+        let dupdate = &dupdate[..n * k];
+        let (value_gate, stride) = self.value_gate_or(ones, values.preactivations);
+        let dvalue_gate = match self.slots.sections.value {
+            Some(first) => &mut dpreactivations[first..],
+            None => unused,
+        };
+        tangent::backward(k, psi, resultant, value_gate, stride, dupdate, dvalue_gate, dresultant, dtheta);
+    }
+
+    /// Table 3, low-rank value transport: dresultant, contracted mean, frames -> dcontracted_mean (written),
+    /// the frame section of dpreactivations (written)
+    fn expand_frames_backward<F: Real>(
+        &self,
+        n: usize,
+        preactivations: &[F],
+        contracted_mean: &[F],
+        dresultant: &[F],
+        dcontracted_mean: &mut [F],
+        dpreactivations: &mut [F],
+    ) {
+        if self.slots.sections.frame.is_none() {
+            return;
+        }
+        let (k, kh, rank) = (self.config.width, self.heads().kh(), self.rank());
+        for (t, head) in self.tokens_and_heads(n) {
+            let (at, len) = self.frame_at(t, head);
+            let dframe = &mut dpreactivations[at..][..len];
+            dframe.fill(F::ZERO);
+            if !self.circular() {
+                continue;
+            }
+            let (dre, dim) = dresultant[t * 2 * k..][..2 * k].split_at(k);
+            let (dre, dim) = (&dre[head * kh..][..kh], &dim[head * kh..][..kh]);
+            let token = (t * self.config.heads + head) * 2 * rank;
+            frame::backward(rank, dre, dim, &contracted_mean[token..][..2 * rank], dframe);
+            let dmean = &mut dcontracted_mean[token..][..2 * rank];
+            dmean.fill(F::ZERO);
+            self.frame(preactivations, t, head).contract(dre, dim, F::ONE, dmean);
+        }
+    }
+
+    /// Equation (1), A and G: dmeans, phasors, values, coupling -> dphasors (written), dvalues (written: psi,
+    /// contracted, or the value section of projected values)
     fn attend_backward<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         index: usize,
-        layer: &Layer<F>,
-        scratch: &mut Scratch<F>,
+        phasors: QueryKey<&[F]>,
+        values: Values<&[F]>,
+        coupling: &[F],
+        dmeans: Means<&[F]>,
+        dphasors: QueryKey<&mut [F]>,
+        dvalues: Values<&mut [F]>,
+        scratch: CouplingScratch<'_, F>,
         packed: &mut Packed<F>,
     ) {
         let n = pass.tokens.len();
@@ -141,182 +323,214 @@ impl Kuramoto {
         let stride = self.attention_stride();
         let attention = Head { n, stride };
         let dropout = pass.dropout.mask(Purpose::Attention, index);
-        if self.circular() {
-            let Scratch { dx: du, dg, dtheta, dpre, dgq, ones, .. } = scratch;
-            // Without a value gate its gradient goes to a buffer that is overwritten later.
-            let (v, dv, value_stride) = match sections.value {
-                Some(first) => (&layer.pre[first..], &mut dpre[first..], m),
-                None => (&ones[..], &mut dgq[..], k),
-            };
-            tangent::backward(k, &layer.psi, &layer.g, v, value_stride, &du[..n * k], dv, dg, dtheta);
-        } else {
-            scratch.dpsi[..n * 2 * k].fill(F::ZERO);
+        let CouplingScratch { kept: kept_coupling, gradient: dcoupling } = scratch;
+        if !self.circular() {
+            dvalues.psi[..n * 2 * k].fill(F::ZERO);
         }
-        if let Some(first) = sections.frame {
-            self.expand_frames_backward(first, n, layer, scratch);
-        }
-        let Scratch { dx: du, dg, dpsi, dpre, da, coupled, q, key, dq, dkey, dframed, dframed_mean, .. } = scratch;
         for head in 0..heads.heads {
-            let a = &layer.a[head * self.context * stride..][..self.context * stride];
-            let coupled: &[F] = if dropout.is_active() {
-                couple::coupled(n, a, stride, &dropout, coupled);
-                coupled
+            let coupling = &coupling[head * self.context * stride..][..self.context * stride];
+            let kept: &[F] = if dropout.is_active() {
+                couple::kept(n, coupling, stride, &dropout, kept_coupling);
+                kept_coupling
             } else {
-                a
+                coupling
             };
             if let (false, Some(first)) = (self.circular(), sections.value) {
-                let dout = Columns::new(du, k, head * kh, kh);
-                let values = Columns::new(&layer.pre, m, first + head * kh, kh);
-                attention.dot(dout, values, da, packed, false);
-                attention.mix_back(coupled, dout, ColumnsMut::new(dpre, m, first + head * kh), packed);
+                let first = first + head * kh;
+                let dmean = Columns::new(dmeans.update, k, head * kh, kh);
+                let values = Columns::new(values.preactivations, m, first, kh);
+                attention.dot(dmean, values, dcoupling, packed, false);
+                attention.mix_back(kept, dmean, ColumnsMut::new(dvalues.preactivations, m, first), packed);
             } else {
                 for (part, (first, width)) in self.value_columns(head).enumerate() {
-                    let dout = Columns::new(dg, 2 * k, first, width);
-                    let values = Columns::new(&layer.psi, 2 * k, first, width);
-                    attention.dot(dout, values, da, packed, part > 0);
-                    attention.mix_back(coupled, dout, ColumnsMut::new(dpsi, 2 * k, first), packed);
+                    let dmean = Columns::new(dmeans.resultant, 2 * k, first, width);
+                    let values = Columns::new(values.psi, 2 * k, first, width);
+                    attention.dot(dmean, values, dcoupling, packed, part > 0);
+                    attention.mix_back(kept, dmean, ColumnsMut::new(dvalues.psi, 2 * k, first), packed);
                 }
                 if heads.extra > 0 {
                     let (frames, first) = (heads.heads * heads.extra, head * heads.extra);
-                    let dout = Columns::new(dframed_mean, frames, first, heads.extra);
-                    let values = Columns::new(&layer.framed, frames, first, heads.extra);
-                    attention.dot(dout, values, da, packed, true);
-                    attention.mix_back(coupled, dout, ColumnsMut::new(dframed, frames, first), packed);
+                    let dmean = Columns::new(dmeans.contracted, frames, first, heads.extra);
+                    let values = Columns::new(values.contracted, frames, first, heads.extra);
+                    attention.dot(dmean, values, dcoupling, packed, true);
+                    let dvalues = ColumnsMut::new(dvalues.contracted, frames, first);
+                    attention.mix_back(kept, dmean, dvalues, packed);
                 }
             }
-            couple::backward(n, a, stride, &dropout, da);
-            let key = Columns::new(key, row, head * width, width);
-            attention.mix(da, key, ColumnsMut::new(dq, row, head * width), packed);
-            let q = Columns::new(q, row, head * width, width);
-            attention.mix_back(da, q, ColumnsMut::new(dkey, row, head * width), packed);
+            couple::backward(n, coupling, stride, &dropout, dcoupling);
+            let dscores = &*dcoupling;
+            let key = Columns::new(phasors.key, row, head * width, width);
+            attention.mix(dscores, key, ColumnsMut::new(dphasors.query, row, head * width), packed);
+            let query = Columns::new(phasors.query, row, head * width, width);
+            attention.mix_back(dscores, query, ColumnsMut::new(dphasors.key, row, head * width), packed);
         }
     }
 
-    /// dg -> dframed_mean (written), the frame section of dpre (written)
-    fn expand_frames_backward<F: Real>(&self, first: usize, n: usize, layer: &Layer<F>, scratch: &mut Scratch<F>) {
-        let (k, kh, rank, m) = (self.config.width, self.heads().kh(), self.rank(), self.slots.sections.total);
-        let Scratch { dg, dpre, dframed_mean, .. } = scratch;
-        for t in 0..n {
-            dpre[t * m + first..][..k * rank].fill(F::ZERO);
-            if !self.circular() {
-                continue;
-            }
-            let (dre, dim) = dg[t * 2 * k..][..2 * k].split_at(k);
-            for head in 0..self.config.heads {
-                let at = t * m + first + head * kh * rank;
-                let token = (t * self.config.heads + head) * 2 * rank;
-                let (dre, dim) = (&dre[head * kh..][..kh], &dim[head * kh..][..kh]);
-                frame::backward(rank, dre, dim, &layer.framed_mean[token..][..2 * rank], &mut dpre[at..][..kh * rank]);
-                let dmean = &mut dframed_mean[token..][..2 * rank];
-                dmean.fill(F::ZERO);
-                Frame { values: &layer.pre[at..][..kh * rank], rank }.contract(dre, dim, F::ONE, dmean);
-            }
-        }
-    }
-
-    /// dq, dkey -> dtheta, domega, dtau, the gate sections of dpre (written)
+    /// Equation (1), the factors of the score; Section 3.5: dphasors, psi, gates -> dgates (written), dtheta,
+    /// the gradients of omega and tau; `dscale` is the transport frame's share of the score scale's gradient
     fn phasors_backward<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         index: usize,
-        layer: &Layer<F>,
-        scratch: &mut Scratch<F>,
+        psi: &[F],
+        gates: QueryKey<&[F]>,
+        dphasors: QueryKey<&[F]>,
+        mut dscale: f64,
+        dgates: QueryKey<&mut [F]>,
+        dtheta: &mut [F],
         gradient: &mut [F],
     ) {
-        let Pass { parameters, tables, tokens, .. } = *pass;
-        let n = tokens.len();
-        let (k, h, heads, sections) = (self.config.width, self.config.heads, self.heads(), self.slots.sections);
-        let m = sections.total;
-        let c = self.score_scale(parameters);
-        let mut dc = 0.0;
-        if let Some(first) = sections.frame {
-            dc += self.contract_frames_backward(first, n, c, layer, scratch);
-        }
-        let Scratch { dq, dkey, dgq, dgk, dtheta, dpre, ones, .. } = scratch;
-        let (gq, gk) = self.gates_or(ones, layer);
-        let (cos, sin) = tables.drift(index);
-        let (dq, dkey) = (&dq[..n * heads.row()], &dkey[..n * heads.row()]);
-        let domega = self.slots.layers[index].omega.of_mut(gradient);
-        dc += drift::backward(heads, 0, &layer.psi, gq, gk, cos, sin, c, dq, dkey, dgq, dgk, dtheta, domega);
-        gradient[self.slots.tau.start] += F::from_f64(dc / self.root_of_head());
-        let gates = [
-            (sections.q, &layer.gq, &layer.inverse_mean_q, dgq),
-            (sections.key, &layer.gk, &layer.inverse_mean_k, dgk),
-        ];
-        for (section, gates, inverse, dgates) in gates {
-            let Some(first) = section else { continue };
-            let (slope, dgates, dpre) = (&layer.pre[first..], &dgates[..n * k], &mut dpre[first..]);
-            gate::backward(self.config.gate_normalization, h, k, slope, m, gates, inverse, dgates, dpre);
-        }
+        let (heads, len) = (self.heads(), pass.tokens.len() * self.heads().row());
+        let (dquery, dkey) = (&dphasors.query[..len], &dphasors.key[..len]);
+        let QueryKey { query, key } = gates;
+        let QueryKey { query: dquery_gate, key: dkey_gate } = dgates;
+        let (cos, sin) = pass.tables.drift(index);
+        let (c, domega) =
+            (self.score_scale(pass.parameters), self.slots.layers[index].omega.slice_mut(gradient));
+        dscale += drift::backward(
+            heads,
+            0,
+            psi,
+            query,
+            key,
+            cos,
+            sin,
+            c,
+            dquery,
+            dkey,
+            dquery_gate,
+            dkey_gate,
+            dtheta,
+            domega,
+        );
+        gradient[self.slots.tau.start] += F::from_f64(dscale / self.root_of_head());
     }
 
-    /// The frame's share: dq, dkey after the phasors -> dkey's phasors, dframed -> dpsi, both -> dpre; returns dc
-    fn contract_frames_backward<F: Real>(
+    /// Table 3, low-rank value transport: dquery, dkey after each head's phasors, the key's phasors, frames
+    /// -> dkey of the phasors, the frame section of dpreactivations; returns the gradient of the score's
+    /// scale
+    fn contract_phasors_backward<F: Real>(
         &self,
-        first: usize,
         n: usize,
-        c: F,
-        layer: &Layer<F>,
-        scratch: &mut Scratch<F>,
+        scale: F,
+        preactivations: &[F],
+        key: &[F],
+        dquery: &[F],
+        dkey: &mut [F],
+        dpreactivations: &mut [F],
     ) -> f64 {
-        let (k, heads, rank) = (self.config.width, self.heads(), self.rank());
-        let (kh, width, m) = (heads.kh(), heads.width(), self.slots.sections.total);
-        let Scratch { key, dq, dkey, dpre, dpsi, dframed, .. } = scratch;
-        let mut dc = 0.0;
-        for t in 0..n {
-            for head in 0..heads.heads {
-                let at = t * m + first + head * kh * rank;
-                let frame = Frame { values: &layer.pre[at..][..kh * rank], rank };
-                let dframe = &mut dpre[at..][..kh * rank];
-                let row = t * heads.row() + head * width;
-                let (z, y) = key[row..][..width].split_at(2 * kh);
-                let dy_q = &dq[row + 2 * kh..][..2 * rank];
-                let (dz, dy) = dkey[row..][..width].split_at_mut(2 * kh);
-                dc += reduce::inner_product(dy_q, y).to_f64();
-                for (dy, &dy_q) in dy.iter_mut().zip(dy_q) {
-                    *dy += c * dy_q;
-                }
-                frame::backward(rank, &z[..kh], &z[kh..], dy, dframe);
-                let (dre, dim) = dz.split_at_mut(kh);
-                frame.expand(dy, dre, dim);
-                if self.circular() {
-                    let dy = &dframed[(t * heads.heads + head) * 2 * rank..][..2 * rank];
-                    let (cos, sin) = layer.psi[t * 2 * k..][..2 * k].split_at(k);
-                    frame::backward(rank, &cos[head * kh..][..kh], &sin[head * kh..][..kh], dy, dframe);
-                    let (dcos, dsin) = dpsi[t * 2 * k..][..2 * k].split_at_mut(k);
-                    frame.expand(dy, &mut dcos[head * kh..][..kh], &mut dsin[head * kh..][..kh]);
-                }
-            }
+        let mut dscale = 0.0;
+        if self.slots.sections.frame.is_none() {
+            return dscale;
         }
-        dc
+        let (heads, rank) = (self.heads(), self.rank());
+        let (kh, width) = (heads.kh(), heads.width());
+        for (t, head) in self.tokens_and_heads(n) {
+            let (at, len) = self.frame_at(t, head);
+            let row = t * heads.row() + head * width;
+            let (z, contracted) = key[row..][..width].split_at(2 * kh);
+            let (dz, dcontracted) = dkey[row..][..width].split_at_mut(2 * kh);
+            let by_query = &dquery[row + 2 * kh..][..2 * rank];
+            dscale += reduce::inner_product(by_query, contracted).to_f64();
+            for (dcontracted, &by_query) in dcontracted.iter_mut().zip(by_query) {
+                *dcontracted += scale * by_query;
+            }
+            frame::backward(rank, &z[..kh], &z[kh..], dcontracted, &mut dpreactivations[at..][..len]);
+            let (dre, dim) = dz.split_at_mut(kh);
+            self.frame(preactivations, t, head).expand(dcontracted, dre, dim);
+        }
+        dscale
     }
 
-    /// dpre -> dpsi and the gate maps; in layer 0, the table by byte
-    fn map_backward<F: Real>(
+    /// Table 3, low-rank value transport: dcontracted_values, psi, frames -> the frame section of
+    /// dpreactivations, dpsi
+    fn contract_values_backward<F: Real>(
+        &self,
+        n: usize,
+        psi: &[F],
+        preactivations: &[F],
+        dcontracted_values: &[F],
+        dpreactivations: &mut [F],
+        dpsi: &mut [F],
+    ) {
+        if self.slots.sections.frame.is_none() || !self.circular() {
+            return;
+        }
+        let (k, kh, rank) = (self.config.width, self.heads().kh(), self.rank());
+        for (t, head) in self.tokens_and_heads(n) {
+            let (at, len) = self.frame_at(t, head);
+            let dcontracted = &dcontracted_values[(t * self.config.heads + head) * 2 * rank..][..2 * rank];
+            let (cos, sin) = psi[t * 2 * k..][..2 * k].split_at(k);
+            let (cos, sin) = (&cos[head * kh..][..kh], &sin[head * kh..][..kh]);
+            frame::backward(rank, cos, sin, dcontracted, &mut dpreactivations[at..][..len]);
+            let (dcos, dsin) = dpsi[t * 2 * k..][..2 * k].split_at_mut(k);
+            let (dcos, dsin) = (&mut dcos[head * kh..][..kh], &mut dsin[head * kh..][..kh]);
+            self.frame(preactivations, t, head).expand(dcontracted, dcos, dsin);
+        }
+    }
+
+    /// Equation (1), g^q and g^k; Section 2.0.1: dgates, gates, inverse means, slopes -> the query and key
+    /// sections of dpreactivations (written)
+    fn gates_backward<F: Real>(
+        &self,
+        n: usize,
+        slopes: &[F],
+        gates: QueryKey<&[F]>,
+        inverse_means: QueryKey<&[F]>,
+        dgates: QueryKey<&[F]>,
+        dpreactivations: &mut [F],
+    ) {
+        let (k, h, sections) = (self.config.width, self.config.heads, self.slots.sections);
+        let normalize = self.config.gate_normalization;
+        for (section, gates, inverse_mean, dgates) in [
+            (sections.query, gates.query, inverse_means.query, dgates.query),
+            (sections.key, gates.key, inverse_means.key, dgates.key),
+        ] {
+            let Some(first) = section else { continue };
+            let (slope, dgates) = (&slopes[first..], &dgates[..n * k]);
+            let dpreactivations = &mut dpreactivations[first..];
+            gate::backward(
+                normalize,
+                h,
+                k,
+                slope,
+                sections.total,
+                gates,
+                inverse_mean,
+                dgates,
+                dpreactivations,
+            );
+        }
+    }
+
+    /// Equation (1), the arguments of the gates: dpreactivations, dpsi, psi -> dtheta, the gate maps; in
+    /// layer 0, dpreactivations go to the table by byte
+    fn lift_and_map_backward<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         index: usize,
-        layer: &Layer<F>,
-        scratch: &mut Scratch<F>,
+        psi: &[F],
+        dpreactivations: &[F],
+        dpsi: &mut [F],
+        dtheta: &mut [F],
         packed: &mut Packed<F>,
         gradient: &mut [F],
     ) {
-        let Pass { tables, tokens, .. } = *pass;
-        let (n, k, m) = (tokens.len(), self.config.width, self.slots.sections.total);
-        let dpre = &scratch.dpre[..n * m];
+        let (n, k, m) = (pass.tokens.len(), self.config.width, self.slots.sections.total);
+        let dpreactivations = &dpreactivations[..n * m];
         if index == 0 {
-            linear::scatter(m, dpre, tokens, self.slots.table_pre.of_mut(gradient));
-            return;
+            let table = self.slots.table_preactivations.slice_mut(gradient);
+            linear::scatter(m, dpreactivations, pass.tokens, table);
+        } else if m > 0 {
+            let gates = self.slots.layers[index].gates;
+            let slots = self.slots.gates[gates];
+            linear::bias_backward(dpreactivations, slots.bias.slice_mut(gradient));
+            packed.pack(psi, 2 * k, n, 2 * k);
+            let by_output = View::transposed(dpreactivations, m);
+            product(slots.weight.slice_mut(gradient), 2 * k, m, by_output, packed, true, Causal::Full);
+            let (by_token, map) = (View::rows(dpreactivations, m), &pass.tables.gates[gates].backward);
+            product(dpsi, 2 * k, n, by_token, map, true, Causal::Full);
         }
-        if m == 0 {
-            return;
-        }
-        let LayerSlots { gates, .. } = self.slots.layers[index];
-        let slots = self.slots.gates[gates];
-        linear::bias_backward(dpre, slots.bias.of_mut(gradient));
-        packed.pack(&layer.psi, 2 * k, n, 2 * k);
-        product(slots.weight.of_mut(gradient), 2 * k, m, View::transposed(dpre, m), packed, true, Causal::Full);
-        let dpsi = &mut scratch.dpsi;
-        product(dpsi, 2 * k, n, View::rows(dpre, m), &tables.gates[gates].backward, true, Causal::Full);
+        lift::backward(k, &psi[..n * 2 * k], &dpsi[..n * 2 * k], dtheta);
     }
 }

@@ -1,19 +1,19 @@
 //! Cached decoding: each token leaves its key phasors and its values behind, layer by layer.
 
+use super::groups::{Means, QueryKey, Values};
 use super::workspace::{Layer, Scratch, Sizes};
 use super::{Kuramoto, Pass};
-use crate::hooks::NoHooks;
 use kuramoto_kernels::{AlignedVec, Real, couple, linear};
 
 /// What the past left in one layer.
 #[derive(Debug)]
 struct Past<F> {
-    /// k~ (T x row).
+    /// Key phasors (T x row).
     key: AlignedVec<F>,
     /// psi (T x 2k), or projected values (T x k).
     values: AlignedVec<F>,
     /// F^T psi (T x 2rh).
-    framed: AlignedVec<F>,
+    contracted: AlignedVec<F>,
 }
 
 /// What decoding keeps of the bytes so far.
@@ -23,13 +23,14 @@ pub struct Cache<F> {
     /// The current token's activations, one layer at a time.
     layer: Layer<F>,
     scratch: Scratch<F>,
-    weights: AlignedVec<F>,
+    /// The current token's row of the coupling (T).
+    coupling_row: AlignedVec<F>,
     logits: AlignedVec<F>,
 }
 
 impl<F: Real> Cache<F> {
     pub(super) fn new(model: &Kuramoto) -> Self {
-        let sizes = Sizes::of_one(model);
+        let sizes = Sizes::for_one_token(model);
         let (t, heads, k) = (model.context, model.heads(), model.config.width);
         let mut scratch = Scratch::new(&sizes);
         scratch.ones.fill(F::ONE);
@@ -37,13 +38,13 @@ impl<F: Real> Cache<F> {
         let past = || Past {
             key: AlignedVec::zeros(t * heads.row()),
             values: AlignedVec::zeros(t * values),
-            framed: AlignedVec::zeros(t * heads.heads * heads.extra),
+            contracted: AlignedVec::zeros(t * heads.heads * heads.extra),
         };
         Cache {
             past: (0..model.config.layers).map(|_| past()).collect(),
             layer: Layer::new(&sizes),
             scratch,
-            weights: AlignedVec::zeros(t),
+            coupling_row: AlignedVec::zeros(t),
             logits: AlignedVec::zeros(model.config.vocab),
         }
     }
@@ -57,62 +58,94 @@ impl Kuramoto {
         cache: &'c mut Cache<F>,
     ) -> &'c [F] {
         let Pass { parameters, tables, tokens, .. } = *pass;
-        let k = self.config.width;
-        linear::gather(k, self.slots.emb.of(parameters), tokens, &mut cache.scratch.theta);
-        for index in 0..self.config.layers {
-            let Cache { layer, scratch, .. } = cache;
+        let (k, m) = (self.config.width, self.slots.sections.total);
+        let Cache { past, layer, scratch, coupling_row, logits } = cache;
+        let Scratch { ones, theta, query, key, final_psi, hidden, .. } = scratch;
+        let Layer { psi, preactivations, query_gate, key_gate, inverse_mean_query, .. } = layer;
+        let Layer { inverse_mean_key, resultant, contracted_values, contracted_mean, .. } = layer;
+        let Layer { update, update_rms, middle, gate_up, feed_forward, feed_forward_rms, .. } = layer;
+        linear::gather(k, self.slots.emb.slice(parameters), tokens, theta);
+        for (index, past) in past.iter_mut().enumerate() {
             if index == 0 {
-                linear::gather(2 * k, &tables.emb_psi, tokens, &mut layer.psi);
-                linear::gather(self.slots.sections.total, &tables.emb_pre, tokens, &mut layer.pre);
+                linear::gather(2 * k, &tables.emb_psi, tokens, psi);
+                linear::gather(m, &tables.emb_preactivations, tokens, preactivations);
             } else {
-                self.lift_and_map(pass, index, &scratch.theta, layer);
+                self.lift_and_map(pass, index, theta, psi, preactivations);
             }
-            self.gates(1, layer);
-            self.phasors(pass, index, position, layer, scratch);
-            self.attend_past(index, position, cache);
-            self.step(pass, index, &mut cache.layer, &mut cache.scratch, &mut NoHooks);
+
+            let inverse_means = QueryKey { query: &mut inverse_mean_query[..], key: inverse_mean_key };
+            self.gates(1, preactivations, QueryKey { query: query_gate, key: key_gate }, inverse_means);
+            let gates = self.gates_or(ones, QueryKey { query: query_gate, key: key_gate });
+            self.phasors(pass, index, position, psi, preactivations, gates, QueryKey { query, key });
+            self.contract_values(1, psi, preactivations, contracted_values);
+
+            let values = Values { psi: &psi[..], preactivations, contracted: contracted_values };
+            self.remember(position, key, values, past);
+            let means = Means { resultant: &mut resultant[..], update, contracted: contracted_mean };
+            self.attend_past(position, query, past, coupling_row, means);
+            self.direction(1, ones, psi, preactivations, contracted_mean, resultant, update);
+
+            self.synchronize(pass, index, theta, update, update_rms, middle);
+            self.feed_forward(pass, index, middle, gate_up, hidden, feed_forward, feed_forward_rms, theta);
         }
-        self.read_out(pass, &mut cache.scratch, &mut cache.logits);
+        self.read_out(pass, theta, final_psi, logits);
         let scale = self.logit_scale(parameters);
-        cache.logits.iter_mut().for_each(|x| *x *= scale);
-        &cache.logits
+        logits.iter_mut().for_each(|x| *x *= scale);
+        logits
     }
 
-    /// q of the current token, the past and itself -> u
-    fn attend_past<F: Real>(&self, index: usize, position: usize, cache: &mut Cache<F>) {
-        let Cache { past, layer, scratch, weights, .. } = cache;
-        let past = &mut past[index];
-        let (k, heads, sections) = (self.config.width, self.heads(), self.slots.sections);
-        let (kh, width, row) = (heads.kh(), heads.width(), heads.row());
-        let frames = heads.heads * heads.extra;
-        past.key[position * row..][..row].copy_from_slice(&scratch.key);
-        past.framed[position * frames..][..frames].copy_from_slice(&layer.framed);
-        let (own, stride): (&[F], usize) = match sections.value {
-            Some(first) if !self.circular() => (&layer.pre[first..first + k], k),
-            _ => (&layer.psi, 2 * k),
-        };
+    /// Values of a past token: how many there are, and where projected ones start in the preactivations.
+    fn past_values(&self) -> (usize, Option<usize>) {
+        let k = self.config.width;
+        match self.slots.sections.value {
+            Some(first) if !self.circular() => (k, Some(first)),
+            _ => (2 * k, None),
+        }
+    }
+
+    /// The current token's key and values -> its row of the past
+    fn remember<F: Real>(&self, position: usize, key: &[F], values: Values<&[F]>, past: &mut Past<F>) {
+        let heads = self.heads();
+        let (row, frames, (stride, projected)) = (heads.row(), heads.heads * heads.extra, self.past_values());
+        let own = projected.map_or(values.psi, |first| &values.preactivations[first..first + stride]);
+        past.key[position * row..][..row].copy_from_slice(key);
         past.values[position * stride..][..stride].copy_from_slice(own);
-        layer.g.fill(F::ZERO);
-        layer.u.fill(F::ZERO);
-        layer.framed_mean.fill(F::ZERO);
+        past.contracted[position * frames..][..frames].copy_from_slice(values.contracted);
+    }
+
+    /// Equation (1), A and G of one token: query, the past and itself -> its row of the coupling, means
+    fn attend_past<F: Real>(
+        &self,
+        position: usize,
+        query: &[F],
+        past: &Past<F>,
+        coupling_row: &mut [F],
+        means: Means<&mut [F]>,
+    ) {
+        let heads = self.heads();
+        let (kh, width, frames) = (heads.kh(), heads.width(), heads.heads * heads.extra);
+        let (stride, coupling) = (self.past_values().0, &mut coupling_row[..=position]);
+        let Means { resultant, update, contracted } = means;
+        resultant.fill(F::ZERO);
+        update.fill(F::ZERO);
+        contracted.fill(F::ZERO);
         for head in 0..heads.heads {
-            let weights = &mut weights[..=position];
-            linear::apply_rows(&past.key[head * width..], row, &scratch.q[head * width..][..width], weights);
-            couple::row(weights);
+            let query = &query[head * width..][..width];
+            linear::apply_rows(&past.key[head * width..], heads.row(), query, coupling);
+            couple::row(coupling);
             if !self.circular() {
-                let mean = &mut layer.u[head * kh..][..kh];
-                linear::combine_rows(&past.values[head * kh..], stride, weights, mean);
+                let mean = &mut update[head * kh..][..kh];
+                linear::combine_rows(&past.values[head * kh..], stride, coupling, mean);
                 continue;
             }
             for (first, width) in self.value_columns(head) {
-                let mean = &mut layer.g[first..first + width];
-                linear::combine_rows(&past.values[first..], stride, weights, mean);
+                let mean = &mut resultant[first..first + width];
+                linear::combine_rows(&past.values[first..], stride, coupling, mean);
             }
             if heads.extra > 0 {
-                let mean = &mut layer.framed_mean[head * heads.extra..][..heads.extra];
-                linear::combine_rows(&past.framed[head * heads.extra..], frames, weights, mean);
+                let mean = &mut contracted[head * heads.extra..][..heads.extra];
+                linear::combine_rows(&past.contracted[head * heads.extra..], frames, coupling, mean);
             }
         }
-        self.direction(1, &scratch.ones, layer);
     }
 }

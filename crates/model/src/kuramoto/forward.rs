@@ -1,5 +1,6 @@
-//! One sequence, from tokens to raw logits.
+//! One sequence, from tokens to raw logits. The doc line of a stage says what it reads -> what it writes.
 
+use super::groups::{Means, QueryKey, Values};
 use super::slots::{FeedForwardSlots, ReadoutSlots};
 use super::workspace::{Layer, Scratch};
 use super::{Kuramoto, Pass, Workspace};
@@ -8,163 +9,217 @@ use crate::hooks::{Gates, Hooks};
 use crate::network::Purpose;
 use kuramoto_kernels::frame::Frame;
 use kuramoto_kernels::product::product;
-use kuramoto_kernels::{Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent};
+use kuramoto_kernels::{
+    Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent,
+};
 
 impl Kuramoto {
-    pub(super) fn run_forward<F: Real>(&self, pass: &Pass<'_, F>, work: &mut Workspace<F>, hooks: &mut dyn Hooks<F>) {
+    pub(super) fn run_forward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        work: &mut Workspace<F>,
+        hooks: &mut dyn Hooks<F>,
+    ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
-        let (n, k) = (tokens.len(), self.config.width);
+        let (n, k, m) = (tokens.len(), self.config.width, self.slots.sections.total);
         let Workspace { layers, scratch, logits, packed, .. } = work;
-        linear::gather(k, self.slots.emb.of(parameters), tokens, &mut scratch.theta[..n * k]);
-        hooks.state(0, &mut scratch.theta[..n * k]);
+        let Scratch { ones, theta, query, key, final_psi, kept_coupling, hidden, .. } = scratch;
+        linear::gather(k, self.slots.emb.slice(parameters), tokens, &mut theta[..n * k]);
+        hooks.state(0, &mut theta[..n * k]);
         for (index, layer) in layers.iter_mut().enumerate() {
+            let Layer { psi, preactivations, query_gate, key_gate, .. } = layer;
+            let Layer { inverse_mean_query, inverse_mean_key, coupling, resultant, .. } = layer;
+            let Layer { contracted_values, contracted_mean, update, update_rms, middle, .. } = layer;
+            let Layer { gate_up, feed_forward, feed_forward_rms, .. } = layer;
             if index == 0 && !hooks.changes_input() {
-                linear::gather(2 * k, &tables.emb_psi, tokens, &mut layer.psi[..n * 2 * k]);
-                let m = self.slots.sections.total;
-                linear::gather(m, &tables.emb_pre, tokens, &mut layer.pre[..n * m]);
+                linear::gather(2 * k, &tables.emb_psi, tokens, &mut psi[..n * 2 * k]);
+                linear::gather(m, &tables.emb_preactivations, tokens, &mut preactivations[..n * m]);
             } else {
-                self.lift_and_map(pass, index, &scratch.theta, layer);
+                self.lift_and_map(pass, index, theta, psi, preactivations);
             }
-            self.gates(n, layer);
-            hooks.gates(index, self.gates_of(n, layer));
-            self.phasors(pass, index, 0, layer, scratch);
-            self.attend(pass, index, layer, scratch, packed, hooks);
-            self.step(pass, index, layer, scratch, hooks);
+
+            let inverse_means = QueryKey { query: &mut inverse_mean_query[..], key: inverse_mean_key };
+            self.gates(n, preactivations, QueryKey { query: query_gate, key: key_gate }, inverse_means);
+            let gates = QueryKey { query: &query_gate[..], key: &key_gate[..] };
+            hooks.gates(index, self.gates_to_observe(n, gates, preactivations));
+
+            let gates = self.gates_or(ones, gates);
+            self.phasors(pass, index, 0, psi, preactivations, gates, QueryKey { query, key });
+            self.contract_values(n, psi, preactivations, contracted_values);
+
+            let values = Values { psi: &psi[..], preactivations, contracted: contracted_values };
+            let means = Means { resultant: &mut resultant[..], update, contracted: contracted_mean };
+            let phasors = QueryKey { query: &query[..], key: &key[..] };
+            self.attend(pass, index, phasors, values, coupling, kept_coupling, means, packed, hooks);
+            self.direction(n, ones, psi, preactivations, contracted_mean, resultant, update);
+
+            self.synchronize(pass, index, theta, update, update_rms, middle);
+            hooks.middle(index, &mut middle[..n * k]);
+            self.feed_forward(pass, index, middle, gate_up, hidden, feed_forward, feed_forward_rms, theta);
+            hooks.state(index + 1, &mut theta[..n * k]);
         }
-        self.read_out(pass, scratch, logits);
+        self.read_out(pass, theta, final_psi, logits);
     }
 
-    /// theta, u -> mid, theta: the layer's two bounded increments
-    pub(super) fn step<F: Real>(
+    /// Equation (1), the arguments of the gates: theta -> psi, preactivations
+    pub(super) fn lift_and_map<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         index: usize,
-        layer: &mut Layer<F>,
-        scratch: &mut Scratch<F>,
-        hooks: &mut dyn Hooks<F>,
+        theta: &[F],
+        psi: &mut [F],
+        preactivations: &mut [F],
     ) {
-        let Pass { parameters, tokens, .. } = *pass;
-        let (n, k, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
-        let dropout = pass.dropout.mask(Purpose::FirstIncrement, index);
-        let (theta, mid) = (&scratch.theta[..n * k], &mut layer.mid[..n * k]);
-        bound::forward(k, theta, &layer.u, radius(parameters, slots.log_r1), &dropout, &mut layer.rms1, mid);
-        hooks.middle(index, mid);
-        self.feed_forward(pass, index, layer, scratch);
-        let (mid, theta) = (&layer.mid[..n * k], &mut scratch.theta[..n * k]);
-        if slots.feed_forward.is_some() {
-            let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
-            bound::forward(k, mid, &layer.y, radius(parameters, slots.log_r2), &dropout, &mut layer.rms2, theta);
-        } else {
-            theta.copy_from_slice(mid);
-        }
-        hooks.state(index + 1, theta);
-    }
-
-    /// theta -> raw logits
-    pub(super) fn read_out<F: Real>(&self, pass: &Pass<'_, F>, scratch: &mut Scratch<F>, logits: &mut [F]) {
-        let Pass { parameters, tables, tokens, .. } = *pass;
-        let n = tokens.len();
-        let (vocab, k) = (self.config.vocab, self.config.width);
-        lift::forward(k, &scratch.theta[..n * k], &mut scratch.psi);
-        let linear_readout = match self.slots.readout {
-            ReadoutSlots::Phase { .. } => false,
-            ReadoutSlots::Linear { bias, .. } => {
-                linear::fill_bias(bias.of(parameters), &mut logits[..n * vocab]);
-                true
-            }
-        };
-        let psi = View::rows(&scratch.psi, 2 * k);
-        product(logits, vocab, n, psi, &tables.readout.forward, linear_readout, Causal::Full);
-    }
-
-    /// theta -> psi, pre
-    pub(super) fn lift_and_map<F: Real>(&self, pass: &Pass<'_, F>, index: usize, theta: &[F], layer: &mut Layer<F>) {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, slots) = (tokens.len(), &self.slots.layers[index]);
         let (k, m) = (self.config.width, self.slots.sections.total);
-        lift::forward(k, &theta[..n * k], &mut layer.psi);
-        linear::fill_bias(self.slots.gates[slots.gates].bias.of(parameters), &mut layer.pre[..n * m]);
-        let psi = View::rows(&layer.psi, 2 * k);
-        product(&mut layer.pre, m, n, psi, &tables.gates[slots.gates].forward, true, Causal::Full);
+        lift::forward(k, &theta[..n * k], psi);
+        let bias = self.slots.gates[slots.gates].bias.slice(parameters);
+        linear::fill_bias(bias, &mut preactivations[..n * m]);
+        let (psi, maps) = (View::rows(psi, 2 * k), &tables.gates[slots.gates].forward);
+        product(preactivations, m, n, psi, maps, true, Causal::Full);
     }
 
-    /// pre -> gq, gk; the gates' sections of pre become slopes
-    pub(super) fn gates<F: Real>(&self, n: usize, layer: &mut Layer<F>) {
+    /// Equation (1), g^q and g^k; Section 2.0.1: preactivations -> gates, inverse means; the query and key
+    /// sections of the preactivations become slopes
+    pub(super) fn gates<F: Real>(
+        &self,
+        n: usize,
+        preactivations: &mut [F],
+        gates: QueryKey<&mut [F]>,
+        inverse_means: QueryKey<&mut [F]>,
+    ) {
         let (k, h, sections) = (self.config.width, self.config.heads, self.slots.sections);
         let (activation, normalize) = (self.activation(), self.config.gate_normalization);
-        let Layer { pre, gq, gk, inverse_mean_q, inverse_mean_k, .. } = layer;
-        for (section, gates, inverse) in [(sections.q, gq, inverse_mean_q), (sections.key, gk, inverse_mean_k)] {
+        for (section, gates, inverse_mean) in
+            [(sections.query, gates.query, inverse_means.query), (sections.key, gates.key, inverse_means.key)]
+        {
             let Some(first) = section else { continue };
-            let (pre, gates, inverse) = (&mut pre[first..], &mut gates[..n * k], &mut inverse[..n * h]);
-            gate::forward(activation, normalize, h, k, pre, sections.total, gates, inverse);
+            let (gates, inverse_mean) = (&mut gates[..n * k], &mut inverse_mean[..n * h]);
+            let preactivations = &mut preactivations[first..];
+            gate::forward(activation, normalize, h, k, preactivations, sections.total, gates, inverse_mean);
         }
     }
 
-    /// What hooks see of a layer's gates.
-    fn gates_of<'a, F: Real>(&self, n: usize, layer: &'a Layer<F>) -> Gates<'a, F> {
+    /// The gates that the configuration has, for hooks.
+    fn gates_to_observe<'a, F: Real>(
+        &self,
+        n: usize,
+        gates: QueryKey<&'a [F]>,
+        preactivations: &'a [F],
+    ) -> Gates<'a, F> {
         let (k, sections) = (self.config.width, self.slots.sections);
-        let metric = if sections.q.is_some() { n * k } else { 0 };
-        let value = sections.value.filter(|_| self.circular()).map_or(&[][..], |first| &layer.pre[first..]);
-        Gates { query: &layer.gq[..metric], key: &layer.gk[..metric], value, value_stride: sections.total }
+        let metric = if sections.query.is_some() { n * k } else { 0 };
+        let value = sections.value.filter(|_| self.circular());
+        Gates {
+            query: &gates.query[..metric],
+            key: &gates.key[..metric],
+            value: value.map_or(&[][..], |first| &preactivations[first..]),
+            value_stride: sections.total,
+        }
     }
 
-    /// psi, gq, gk of positions `first..first + n` -> q, key; with a transport frame, also its contractions
+    /// The metric gates, or ones where the configuration has none.
+    pub(super) fn gates_or<'a, F>(&self, ones: &'a [F], gates: QueryKey<&'a [F]>) -> QueryKey<&'a [F]> {
+        if self.slots.sections.query.is_some() { gates } else { QueryKey { query: ones, key: ones } }
+    }
+
+    /// Equation (1), the factors of the score; Section 3.5: psi, gates of positions `first..first + n` ->
+    /// query, key; with a transport frame, also psi's contractions by the preactivations' frames
     pub(super) fn phasors<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         index: usize,
         first: usize,
-        layer: &mut Layer<F>,
-        scratch: &mut Scratch<F>,
+        psi: &[F],
+        preactivations: &[F],
+        gates: QueryKey<&[F]>,
+        phasors: QueryKey<&mut [F]>,
     ) {
-        let n = pass.tokens.len();
-        let (k, heads) = (self.config.width, self.heads());
-        let Scratch { q, key, ones, .. } = scratch;
-        let (gq, gk) = self.gates_or(ones, layer);
+        let (n, k, heads) = (pass.tokens.len(), self.config.width, self.heads());
         let (cos, sin) = pass.tables.drift(index);
         let (cos, sin) = (&cos[first * k..], &sin[first * k..]);
-        let c = self.score_scale(pass.parameters);
-        let (q, key) = (&mut q[..n * heads.row()], &mut key[..n * heads.row()]);
-        drift::forward(heads, &layer.psi, gq, gk, cos, sin, c, q, key);
-        if let Some(first) = self.slots.sections.frame {
-            self.contract_frames(first, n, c, layer, q, key);
+        let scale = self.score_scale(pass.parameters);
+        let (query, key) = (&mut phasors.query[..n * heads.row()], &mut phasors.key[..n * heads.row()]);
+        drift::forward(heads, psi, gates.query, gates.key, cos, sin, scale, query, key);
+        self.contract_phasors(n, scale, preactivations, query, key);
+    }
+
+    /// Table 3, low-rank value transport: the key's phasors z~, frames -> F^T z~ after each head's phasors of
+    /// both query and key
+    fn contract_phasors<F: Real>(
+        &self,
+        n: usize,
+        scale: F,
+        preactivations: &[F],
+        query: &mut [F],
+        key: &mut [F],
+    ) {
+        if self.slots.sections.frame.is_none() {
+            return;
         }
-    }
-
-    /// The gates of a layer, or ones in their place.
-    pub(super) fn gates_or<'a, F: Real>(&self, ones: &'a [F], layer: &'a Layer<F>) -> (&'a [F], &'a [F]) {
-        if self.slots.sections.q.is_some() { (&layer.gq, &layer.gk) } else { (ones, ones) }
-    }
-
-    /// q, key: the contracted drifted phasors F^T z~ after each head's phasors; framed: the contracted values F^T z
-    fn contract_frames<F: Real>(&self, first: usize, n: usize, c: F, layer: &mut Layer<F>, q: &mut [F], key: &mut [F]) {
-        let (k, heads, rank) = (self.config.width, self.heads(), self.rank());
-        let (kh, width, m) = (heads.kh(), heads.width(), self.slots.sections.total);
-        for t in 0..n {
-            let (cos, sin) = layer.psi[t * 2 * k..][..2 * k].split_at(k);
-            for head in 0..heads.heads {
-                let frame = Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
-                let at = t * heads.row() + head * width;
-                let (z, y) = key[at..][..width].split_at_mut(2 * kh);
-                y.fill(F::ZERO);
-                frame.contract(&z[..kh], &z[kh..], F::ONE, y);
-                for (q, &y) in q[at + 2 * kh..][..2 * rank].iter_mut().zip(y.iter()) {
-                    *q = c * y;
-                }
-                let framed = &mut layer.framed[(t * heads.heads + head) * 2 * rank..][..2 * rank];
-                framed.fill(F::ZERO);
-                frame.contract(&cos[head * kh..][..kh], &sin[head * kh..][..kh], F::ONE, framed);
+        let (heads, rank) = (self.heads(), self.rank());
+        let (kh, width) = (heads.kh(), heads.width());
+        for (t, head) in self.tokens_and_heads(n) {
+            let frame = self.frame(preactivations, t, head);
+            let at = t * heads.row() + head * width;
+            let (z, contracted) = key[at..][..width].split_at_mut(2 * kh);
+            contracted.fill(F::ZERO);
+            frame.contract(&z[..kh], &z[kh..], F::ONE, contracted);
+            for (query, &key) in query[at + 2 * kh..][..2 * rank].iter_mut().zip(contracted.iter()) {
+                *query = scale * key;
             }
         }
     }
 
-    /// q, key, values -> a, u
+    /// Table 3, low-rank value transport: psi, frames -> contracted values F^T psi
+    pub(super) fn contract_values<F: Real>(
+        &self,
+        n: usize,
+        psi: &[F],
+        preactivations: &[F],
+        contracted_values: &mut [F],
+    ) {
+        if self.slots.sections.frame.is_none() {
+            return;
+        }
+        let (k, kh, rank) = (self.config.width, self.heads().kh(), self.rank());
+        for (t, head) in self.tokens_and_heads(n) {
+            let (cos, sin) = psi[t * 2 * k..][..2 * k].split_at(k);
+            let contracted = &mut contracted_values[(t * self.config.heads + head) * 2 * rank..][..2 * rank];
+            contracted.fill(F::ZERO);
+            let frame = self.frame(preactivations, t, head);
+            frame.contract(&cos[head * kh..][..kh], &sin[head * kh..][..kh], F::ONE, contracted);
+        }
+    }
+
+    /// Every head of every token.
+    pub(super) fn tokens_and_heads(&self, n: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let heads = self.config.heads;
+        (0..n).flat_map(move |t| (0..heads).map(move |head| (t, head)))
+    }
+
+    /// Where the frame of a token's head starts in the preactivations, and its length.
+    pub(super) fn frame_at(&self, t: usize, head: usize) -> (usize, usize) {
+        let (sections, len) = (self.slots.sections, self.heads().kh() * self.rank());
+        (t * sections.total + sections.frame.unwrap_or_default() + head * len, len)
+    }
+
+    pub(super) fn frame<'a, F>(&self, preactivations: &'a [F], t: usize, head: usize) -> Frame<'a, F> {
+        let (at, len) = self.frame_at(t, head);
+        Frame { values: &preactivations[at..][..len], rank: self.rank() }
+    }
+
+    /// Equation (1), A and G: phasors, values -> coupling, means; `kept_coupling` is scratch
     fn attend<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         index: usize,
-        layer: &mut Layer<F>,
-        scratch: &mut Scratch<F>,
+        phasors: QueryKey<&[F]>,
+        values: Values<&[F]>,
+        coupling: &mut [F],
+        kept_coupling: &mut [F],
+        means: Means<&mut [F]>,
         packed: &mut Packed<F>,
         hooks: &mut dyn Hooks<F>,
     ) {
@@ -175,94 +230,167 @@ impl Kuramoto {
         let attention = Head { n, stride };
         let dropout = pass.dropout.mask(Purpose::Attention, index);
         for head in 0..heads.heads {
-            let a = &mut layer.a[head * self.context * stride..][..self.context * stride];
-            let q = Columns::new(&scratch.q, row, head * width, width);
-            let key = Columns::new(&scratch.key, row, head * width, width);
-            attention.couple(q, key, a, packed);
-            hooks.attention(index, head, stride, a);
-            let coupled: &[F] = if dropout.is_active() {
-                couple::drop(n, a, stride, &dropout, (head * n * n) as u32, &mut scratch.coupled);
-                &scratch.coupled
+            let coupling = &mut coupling[head * self.context * stride..][..self.context * stride];
+            let query = Columns::new(phasors.query, row, head * width, width);
+            let key = Columns::new(phasors.key, row, head * width, width);
+            attention.couple(query, key, coupling, packed);
+            hooks.attention(index, head, stride, coupling);
+            let kept: &[F] = if dropout.is_active() {
+                couple::drop(n, coupling, stride, &dropout, (head * n * n) as u32, kept_coupling);
+                kept_coupling
             } else {
-                a
+                coupling
             };
             if let (false, Some(first)) = (self.circular(), sections.value) {
-                let values = Columns::new(&layer.pre, m, first + head * kh, kh);
-                attention.mix(coupled, values, ColumnsMut::new(&mut layer.u, k, head * kh), packed);
+                let values = Columns::new(values.preactivations, m, first + head * kh, kh);
+                attention.mix(kept, values, ColumnsMut::new(means.update, k, head * kh), packed);
                 continue;
             }
             for (first, width) in self.value_columns(head) {
-                let values = Columns::new(&layer.psi, 2 * k, first, width);
-                attention.mix(coupled, values, ColumnsMut::new(&mut layer.g, 2 * k, first), packed);
+                let values = Columns::new(values.psi, 2 * k, first, width);
+                attention.mix(kept, values, ColumnsMut::new(means.resultant, 2 * k, first), packed);
             }
             if heads.extra > 0 {
                 let (frames, first) = (heads.heads * heads.extra, head * heads.extra);
-                let values = Columns::new(&layer.framed, frames, first, heads.extra);
-                attention.mix(coupled, values, ColumnsMut::new(&mut layer.framed_mean, frames, first), packed);
+                let values = Columns::new(values.contracted, frames, first, heads.extra);
+                attention.mix(kept, values, ColumnsMut::new(means.contracted, frames, first), packed);
             }
         }
-        self.direction(n, &scratch.ones, layer);
     }
 
-    /// g -> u: transport, tangent and value gate; projected values are u already
-    pub(super) fn direction<F: Real>(&self, n: usize, ones: &[F], layer: &mut Layer<F>) {
-        if !self.circular() {
-            return;
-        }
-        let (k, sections) = (self.config.width, self.slots.sections);
-        if let Some(first) = sections.frame {
-            self.expand_frames(first, n, layer);
-        }
-        let (v, stride) = match sections.value {
-            Some(first) => (&layer.pre[first..], sections.total),
-            None => (ones, k),
-        };
-        tangent::forward(k, &layer.psi, &layer.g, v, stride, &mut layer.u[..n * k]);
-    }
-
-    /// Columns of psi and G that belong to a head: cosines and sines, adjacent if there is one head.
+    /// Columns of psi and of the resultant that belong to a head: cosines and sines, adjacent if there is one
+    /// head.
     pub(super) fn value_columns(&self, head: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (k, kh) = (self.config.width, self.heads().kh());
         let (parts, width) = if self.config.heads == 1 { (1, 2 * k) } else { (2, kh) };
         (0..parts).map(move |part| (part * k + head * kh, width))
     }
 
-    /// g += F framed_mean
-    fn expand_frames<F: Real>(&self, first: usize, n: usize, layer: &mut Layer<F>) {
-        let (k, kh, rank, m) = (self.config.width, self.heads().kh(), self.rank(), self.slots.sections.total);
-        for t in 0..n {
-            let (re, im) = layer.g[t * 2 * k..][..2 * k].split_at_mut(k);
-            for head in 0..self.config.heads {
-                let frame = Frame { values: &layer.pre[t * m + first + head * kh * rank..][..kh * rank], rank };
-                let mean = &layer.framed_mean[(t * self.config.heads + head) * 2 * rank..][..2 * rank];
-                frame.expand(mean, &mut re[head * kh..][..kh], &mut im[head * kh..][..kh]);
-            }
+    /// Equation (1), v . a; Lemma 2: psi, resultant, value gates within the preactivations -> update; with a
+    /// transport frame, the resultant is completed first. Projected values are the update already.
+    pub(super) fn direction<F: Real>(
+        &self,
+        n: usize,
+        ones: &[F],
+        psi: &[F],
+        preactivations: &[F],
+        contracted_mean: &[F],
+        resultant: &mut [F],
+        update: &mut [F],
+    ) {
+        if !self.circular() {
+            return;
+        }
+        self.expand_frames(n, preactivations, contracted_mean, resultant);
+        let (value_gate, stride) = self.value_gate_or(ones, preactivations);
+        let k = self.config.width;
+        tangent::forward(k, psi, resultant, value_gate, stride, &mut update[..n * k]);
+    }
+
+    /// The value gates and the distance between their rows, or ones where the configuration has none.
+    pub(super) fn value_gate_or<'a, F>(&self, ones: &'a [F], preactivations: &'a [F]) -> (&'a [F], usize) {
+        match self.slots.sections.value {
+            Some(first) => (&preactivations[first..], self.slots.sections.total),
+            None => (ones, self.config.width),
         }
     }
 
-    /// mid -> y
-    fn feed_forward<F: Real>(&self, pass: &Pass<'_, F>, index: usize, layer: &mut Layer<F>, scratch: &mut Scratch<F>) {
+    /// Table 3, low-rank value transport: contracted mean, frames -> resultant += F contracted mean
+    fn expand_frames<F: Real>(
+        &self,
+        n: usize,
+        preactivations: &[F],
+        contracted_mean: &[F],
+        resultant: &mut [F],
+    ) {
+        if self.slots.sections.frame.is_none() {
+            return;
+        }
+        let (k, kh, rank) = (self.config.width, self.heads().kh(), self.rank());
+        for (t, head) in self.tokens_and_heads(n) {
+            let (re, im) = resultant[t * 2 * k..][..2 * k].split_at_mut(k);
+            let mean = &contracted_mean[(t * self.config.heads + head) * 2 * rank..][..2 * rank];
+            let frame = self.frame(preactivations, t, head);
+            frame.expand(mean, &mut re[head * kh..][..kh], &mut im[head * kh..][..kh]);
+        }
+    }
+
+    /// Equation (1), the first residual update; Section 2.0.2: theta, update -> its rms, middle
+    pub(super) fn synchronize<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        theta: &[F],
+        update: &[F],
+        update_rms: &mut [F],
+        middle: &mut [F],
+    ) {
+        let (n, k) = (pass.tokens.len(), self.config.width);
+        let radius = radius(pass.parameters, self.slots.layers[index].log_r1);
+        let dropout = pass.dropout.mask(Purpose::FirstIncrement, index);
+        bound::forward(k, &theta[..n * k], update, radius, &dropout, update_rms, &mut middle[..n * k]);
+    }
+
+    /// Equation (1), the second residual update; Section 2.0.3: middle -> gate_up, hidden, feed_forward (the
+    /// increment before its bound), its rms, theta
+    pub(super) fn feed_forward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        middle: &[F],
+        gate_up: &mut [F],
+        hidden: &mut [F],
+        feed_forward: &mut [F],
+        feed_forward_rms: &mut [F],
+        theta: &mut [F],
+    ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
-        let n = tokens.len();
-        let Some(set) = self.slots.layers[index].feed_forward else { return };
-        let (k, packed) = (self.config.width, &tables.feed_forward[set]);
-        let mid = View::rows(&layer.mid, k);
+        let (n, k, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
+        let (middle, theta) = (&middle[..n * k], &mut theta[..n * k]);
+        let Some(set) = slots.feed_forward else { return theta.copy_from_slice(middle) };
+        let packed = &tables.feed_forward[set];
         let (bias, input, map) = match (self.slots.feed_forward[set], &packed.down) {
             (FeedForwardSlots::Swiglu { bias, .. }, Some(down)) => {
-                product(&mut layer.wide, 4 * k, n, mid, &packed.first.forward, false, Causal::Full);
-                swiglu::forward(2 * k, &layer.wide[..n * 4 * k], &mut scratch.hidden);
-                (bias, View::rows(&scratch.hidden, 2 * k), down)
+                let input = View::rows(middle, k);
+                product(gate_up, 4 * k, n, input, &packed.first.forward, false, Causal::Full);
+                swiglu::forward(2 * k, &gate_up[..n * 4 * k], hidden);
+                (bias, View::rows(hidden, 2 * k), down)
             }
             (FeedForwardSlots::Swiglu { bias, .. } | FeedForwardSlots::Linear { bias, .. }, _) => {
-                (bias, mid, &packed.first)
+                (bias, View::rows(middle, k), &packed.first)
             }
         };
-        linear::fill_bias(bias.of(parameters), &mut layer.y[..n * k]);
-        product(&mut layer.y, k, n, input, &map.forward, true, Causal::Full);
+        linear::fill_bias(bias.slice(parameters), &mut feed_forward[..n * k]);
+        product(feed_forward, k, n, input, &map.forward, true, Causal::Full);
+        let radius = radius(parameters, slots.log_r2);
+        let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
+        bound::forward(k, middle, feed_forward, radius, &dropout, feed_forward_rms, theta);
+    }
+
+    /// Section 2.0.4, phase-alignment readout: theta -> psi of the last state, raw logits
+    pub(super) fn read_out<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        theta: &[F],
+        final_psi: &mut [F],
+        logits: &mut [F],
+    ) {
+        let Pass { parameters, tables, tokens, .. } = *pass;
+        let (n, vocab, k) = (tokens.len(), self.config.vocab, self.config.width);
+        lift::forward(k, &theta[..n * k], final_psi);
+        let linear_readout = match self.slots.readout {
+            ReadoutSlots::Phase { .. } => false,
+            ReadoutSlots::Linear { bias, .. } => {
+                linear::fill_bias(bias.slice(parameters), &mut logits[..n * vocab]);
+                true
+            }
+        };
+        let psi = View::rows(final_psi, 2 * k);
+        product(logits, vocab, n, psi, &tables.readout.forward, linear_readout, Causal::Full);
     }
 }
 
-/// r of its stored logarithm.
+/// The radius of a bound, which is stored as a logarithm.
 pub(super) fn radius<F: Real>(parameters: &[F], log_radius: Option<usize>) -> Option<f64> {
     log_radius.map(|at| parameters[at].to_f64().exp())
 }

@@ -1,34 +1,43 @@
 //! The Kuramoto Attention model.
 //!
+//! Names in the code and symbols of the paper; n tokens, k oscillators, h heads, m outputs of all gate maps.
+//! Every row is of `eq:layer`, Equation (1), unless it says otherwise.
+//!
 //! | here | paper | shape | meaning |
 //! |---|---|---|---|
-//! | `theta` | theta | n x k | phase state, radians, never wrapped |
-//! | `psi` | psi(theta) | n x 2k | (cos theta, sin theta) |
-//! | `pre` | W psi | n x m | pre-activations of all gate maps of a layer, side by side |
-//! | `gq`, `gk` | g^q, g^k | n x k | query and key gates, the diagonal metric |
-//! | `q`, `key` | | n x row | gated phasors, drifted; their dot products are the scores |
-//! | `omega` | omega_j | k per layer | drift rates, the natural frequencies of the score |
-//! | `tau` | tau | 1 | score scale, shared by all layers |
-//! | `a` | A | h x n x n | causal softmax coupling |
-//! | `g` | G | n x 2k | attention-weighted resultant, real parts before imaginary parts |
-//! | `u` | v . a | n x k | gated Kuramoto direction, before its bound |
-//! | `v` | v(theta) | n x k | signed value gate, a section of `pre` |
-//! | `r1`, `r2` | | 2 per layer | radii of the two bounds, stored as logarithms |
-//! | `proto` | phi | V x k | prototype phases of the readout |
+//! | `theta` | theta_t | n x k | phase state in radians, never wrapped |
+//! | `psi` | psi(theta_t) | n x 2k | the lift: cosines before sines |
+//! | `preactivations` | W_q psi, W_k psi, v(theta) | n x m | outputs of all gate maps, side by side |
+//! | `query_gate`, `key_gate` | g^q, g^k | n x k | diagonal metric (`app:metric`, Appendix A) |
+//! | `inverse_mean_query`, `inverse_mean_key` | 1 / mean(g) | n x h | normalization in rho (Section 2.0.1) |
+//! | `omega` | omega_j | k per layer | drift rates, the natural frequencies (Section 3.5) |
+//! | `tau` | tau | 1 | score scale, shared by all layers (`prop:coordasc`, Proposition 1) |
+//! | `query`, `key` | | n x row | gated, drifted phasors; their dot products are the scores s |
+//! | `coupling` | A | h x n x n | causal softmax of the scores (`prop:coordasc`, Proposition 1) |
+//! | `resultant` | G | n x 2k | coupling-weighted mean of psi: real parts, then imaginary parts |
+//! | (in [`kernels::tangent`]) | a | n x k | Kuramoto direction (`lem:weld`, Lemma 2) |
+//! | (in `preactivations`) | v(theta_t) | n x k | signed value gate (`sec:valuepath`, Section 3.4) |
+//! | `update` | v . a | n x k | gated direction, before its bound |
+//! | `middle` | theta_t after its first update | n x k | input of the feed-forward block |
+//! | `feed_forward` | SwiGLU(theta_t) | n x k | second increment, before its bound |
+//! | `update_rms`, `feed_forward_rms` | | n | sizes of both increments (Section 2.0.2) |
+//! | `log_r1`, `log_r2` | | 1 per layer | logarithms of the radii of both bounds (Section 2.0.2) |
+//! | `proto` | phi | V x k | prototype phases of the readout (Section 2.0.4) |
+//! | `contracted_values`, `contracted_mean` | | n x 2rh | transport frame's values and mean (Table 3) |
 //!
-//! One layer is equation (1) of the paper: gates and drifted phasors, [`kernels::couple`] for A, `g` = A psi,
-//! [`kernels::tangent`] for the direction, [`kernels::bound`] for the step, then the SwiGLU and its own bounded step.
+//! A layer is a sequence of stages, one for each part of Equation (1), in `forward.rs`; `backward.rs` has
+//! their derivatives in reverse, and `decode.rs` runs them for one token. A stage takes what it reads as
+//! shared slices and what it writes as mutable ones.
 //!
-//! Two exact savings: the gates' pre-activations of layer 0 depend on the byte alone, so they are a table of V rows
+//! Two exact savings: layer 0's preactivations depend on the byte alone, so they are a table of V rows
 //! ([`Tables`]); and tiles above the causal diagonal are never computed.
 //!
-//! [`kernels::couple`]: kuramoto_kernels::couple
 //! [`kernels::tangent`]: kuramoto_kernels::tangent
-//! [`kernels::bound`]: kuramoto_kernels::bound
 
 mod backward;
 mod decode;
 mod forward;
+mod groups;
 mod slots;
 mod tables;
 mod workspace;
@@ -45,7 +54,7 @@ use crate::layout::{Layout, ParameterKind};
 use crate::network::{self, Network, for_each_float};
 use kuramoto_kernels::drift::Heads;
 use kuramoto_kernels::gate::Activation;
-use kuramoto_kernels::{Real, readout};
+use kuramoto_kernels::{Real, cross_entropy};
 use slots::Slots;
 
 /// What a pass of this model is given.
@@ -79,7 +88,7 @@ impl Kuramoto {
         &self.layout
     }
 
-    /// The shape of q~ and k~ rows.
+    /// The shape of rows of query and key phasors.
     fn heads(&self) -> Heads {
         Heads { k: self.config.width, heads: self.config.heads, extra: 2 * self.rank() }
     }
@@ -101,12 +110,12 @@ impl Kuramoto {
         self.config.value == Value::Circular
     }
 
-    /// Length of an attention row: odd in cache lines, so that a column does not fall on few cache sets.
+    /// Length of a row of the coupling: odd in cache lines, so that a column does not fall on few cache sets.
     fn attention_stride(&self) -> usize {
         attention_stride(self.context)
     }
 
-    /// tau / sqrt(k / h), which q~ carries.
+    /// tau / sqrt(k / h) of Equation (1), a factor of the query phasors.
     fn score_scale<F: Real>(&self, parameters: &[F]) -> F {
         F::from_f64(parameters[self.slots.tau.start].to_f64() / self.root_of_head())
     }
@@ -115,12 +124,12 @@ impl Kuramoto {
         (self.heads().kh() as f64).sqrt()
     }
 
-    /// What raw logits are multiplied by.
+    /// What raw logits are multiplied by (Section 2.0.4 leaves it open).
     fn logit_scale<F: Real>(&self, parameters: &[F]) -> F {
         match self.config.readout {
-            Readout::Phase => {
-                F::from_f64(parameters[self.slots.logit_scale.start].to_f64() / (self.config.width as f64).sqrt())
-            }
+            Readout::Phase => F::from_f64(
+                parameters[self.slots.logit_scale.start].to_f64() / (self.config.width as f64).sqrt(),
+            ),
             Readout::Linear => F::ONE,
         }
     }
@@ -177,8 +186,12 @@ impl Network<F> for Kuramoto {
                 (ParameterKind::Scalar, "logit_scale") => Start::Constant(start.logit_scale),
                 (ParameterKind::Scalar, "log_r1") => Start::Constant(start.attention_radius.ln()),
                 (ParameterKind::Scalar, _) => Start::Constant(start.feed_forward_radius.ln()),
-                (ParameterKind::Bias, _) if tensor.name.ends_with("wv.bias") => Start::Constant(start.value_gate_bias),
-                (ParameterKind::Weight, _) if tensor.name.ends_with("wf.weight") => Start::Normal(start.frame_spread),
+                (ParameterKind::Bias, _) if tensor.name.ends_with("wv.bias") => {
+                    Start::Constant(start.value_gate_bias)
+                }
+                (ParameterKind::Weight, _) if tensor.name.ends_with("wf.weight") => {
+                    Start::Normal(start.frame_spread)
+                }
                 (ParameterKind::Weight, _) => init::linear(tensor.shape[1]),
                 (ParameterKind::Bias | ParameterKind::Norm, _) => Start::Constant(0.0),
             };
@@ -215,8 +228,9 @@ impl Network<F> for Kuramoto {
     }
 
     fn losses<'w>(&self, parameters: &[F], work: &'w mut Workspace<F>, targets: &[u8]) -> &'w [f64] {
-        let logits = &mut work.logits[..targets.len() * self.config.vocab];
-        readout::forward(self.config.vocab, self.logit_scale(parameters), targets, logits, &mut work.losses);
+        let (vocab, scale) = (self.config.vocab, self.logit_scale(parameters));
+        let logits = &mut work.logits[..targets.len() * vocab];
+        cross_entropy::forward(vocab, scale, targets, logits, &mut work.losses);
         &work.losses[..targets.len()]
     }
 

@@ -3,10 +3,10 @@
 use crate::config::{FeedForward, KuramotoConfig, Metric, Readout, Value};
 use crate::layout::{Layout, ParameterKind, Slot};
 
-/// Columns of the gate maps' joint output `pre`, in this order; absent maps are `None`.
+/// Columns of the gate maps' joint output `preactivations`, in this order; absent maps are `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sections {
-    pub q: Option<usize>,
+    pub query: Option<usize>,
     pub key: Option<usize>,
     pub frame: Option<usize>,
     /// The value gate, or the projected values.
@@ -57,14 +57,15 @@ pub struct Slots {
     pub layers: Vec<LayerSlots>,
     pub readout: ReadoutSlots,
     pub logit_scale: Slot,
-    /// In a lane's gradient, after the parameters: the lifted prototypes (V x 2k); empty with a linear readout.
+    /// In a lane's gradient, after the parameters: the lifted prototypes (V x 2k); empty with a linear
+    /// readout.
     pub table_proto: Slot,
-    /// In a lane's gradient, at its end: layer 0's table of `pre` (V x m).
-    pub table_pre: Slot,
+    /// In a lane's gradient, at its end: layer 0's table of `preactivations` (V x m).
+    pub table_preactivations: Slot,
     pub gradient_len: usize,
 }
 
-/// Sections of `pre` that the configuration has.
+/// Sections of `preactivations` that the configuration has.
 pub fn sections(config: &KuramotoConfig) -> Sections {
     let k = config.width;
     let mut sections = Sections::default();
@@ -74,17 +75,17 @@ pub fn sections(config: &KuramotoConfig) -> Sections {
         present.then_some(start)
     };
     let gates = config.metric == Metric::Gates;
-    let (q, key) = (add(gates, k), add(gates, k));
+    let (query, key) = (add(gates, k), add(gates, k));
     let frame = add(config.metric == Metric::Transport, k * config.transport_rank);
     let value = add(config.value_gate || config.value == Value::Projection, k);
-    Sections { q, key, frame, value, ..sections }
+    Sections { query, key, frame, value, ..sections }
 }
 
 fn add_gates(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> GateSlots {
     let (k, sections) = (config.width, sections(config));
     let value = if config.value == Value::Circular { "wv" } else { "wval" };
     let maps = [
-        (sections.q, "wq", k),
+        (sections.query, "wq", k),
         (sections.key, "wk", k),
         (sections.frame, "wf", k * config.transport_rank),
         (sections.value, value, k),
@@ -92,8 +93,11 @@ fn add_gates(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> Gate
     let present = maps.iter().filter(|(section, ..)| section.is_some());
     let mut weight = Slot::default();
     for (_, name, rows) in present.clone() {
-        weight =
-            weight.join(layout.add(format!("{prefix}gates.{name}.weight"), &[*rows, 2 * k], ParameterKind::Weight));
+        weight = weight.join(layout.add(
+            format!("{prefix}gates.{name}.weight"),
+            &[*rows, 2 * k],
+            ParameterKind::Weight,
+        ));
     }
     let mut bias = Slot::default();
     for (_, name, rows) in present {
@@ -151,7 +155,13 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         let log_r1 = radius(config.value_bound, "log_r1");
         let log_r2 = radius(config.feed_forward != FeedForward::None, "log_r2");
         let gates = gates.len() - 1;
-        layers.push(LayerSlots { omega, log_r1, log_r2, gates, feed_forward: feed_forward.len().checked_sub(1) });
+        layers.push(LayerSlots {
+            omega,
+            log_r1,
+            log_r2,
+            gates,
+            feed_forward: feed_forward.len().checked_sub(1),
+        });
     }
     let (readout, logit_scale) = match config.readout {
         Readout::Phase => {
@@ -167,8 +177,9 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
     let sections = sections(config);
     let proto_len = if config.readout == Readout::Phase { vocab * 2 * k } else { 0 };
     let table_proto = Slot { start: layout.count(), len: proto_len };
-    let table_pre = Slot { start: table_proto.start + table_proto.len, len: vocab * sections.total };
-    let gradient_len = table_pre.start + table_pre.len;
+    let table_preactivations =
+        Slot { start: table_proto.start + table_proto.len, len: vocab * sections.total };
+    let gradient_len = table_preactivations.start + table_preactivations.len;
     let slots = Slots {
         emb,
         tau,
@@ -179,7 +190,7 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         readout,
         logit_scale,
         table_proto,
-        table_pre,
+        table_preactivations,
         gradient_len,
     };
     (layout, slots)

@@ -26,8 +26,8 @@ struct DriftTable<F> {
 pub struct Tables<F> {
     /// psi of the embedding (V x 2k).
     pub(super) emb_psi: AlignedVec<F>,
-    /// Layer 0's `pre` for every byte (V x m).
-    pub(super) emb_pre: AlignedVec<F>,
+    /// Layer 0's `preactivations` for every byte (V x m).
+    pub(super) emb_preactivations: AlignedVec<F>,
     drift: Vec<DriftTable<F>>,
     pub(super) gates: Vec<PackedMap<F>>,
     pub(super) feed_forward: Vec<PackedFeedForward<F>>,
@@ -41,7 +41,7 @@ pub struct Tables<F> {
 
 impl<F: Real> Tables<F> {
     pub(super) fn new(model: &Kuramoto) -> Self {
-        let Shape { v, k, m, t } = Shape::of(model);
+        let Shape { v, k, m, t } = Shape::for_model(model);
         let config = model.config();
         let block = || PackedFeedForward {
             first: PackedMap::new(first_outputs(config.feed_forward, k), k),
@@ -49,7 +49,7 @@ impl<F: Real> Tables<F> {
         };
         Tables {
             emb_psi: AlignedVec::zeros(v * 2 * k),
-            emb_pre: AlignedVec::zeros(v * m),
+            emb_preactivations: AlignedVec::zeros(v * m),
             drift: (0..config.layers)
                 .map(|_| DriftTable { cos: AlignedVec::zeros(t * k), sin: AlignedVec::zeros(t * k) })
                 .collect(),
@@ -63,9 +63,10 @@ impl<F: Real> Tables<F> {
     }
 
     pub(super) fn floats(model: &Kuramoto) -> usize {
-        let Shape { v, k, m, t } = Shape::of(model);
+        let Shape { v, k, m, t } = Shape::for_model(model);
         let config = model.config();
-        let down = if config.feed_forward == FeedForward::Swiglu { PackedMap::<F>::floats(k, 2 * k) } else { 0 };
+        let down =
+            if config.feed_forward == FeedForward::Swiglu { PackedMap::<F>::floats(k, 2 * k) } else { 0 };
         let block = PackedMap::<F>::floats(first_outputs(config.feed_forward, k), k) + down;
         2 * v * 2 * k
             + v * m
@@ -91,8 +92,13 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(model: &Kuramoto) -> Self {
-        Shape { v: model.config.vocab, k: model.config.width, m: model.slots.sections.total, t: model.context }
+    fn for_model(model: &Kuramoto) -> Self {
+        Shape {
+            v: model.config.vocab,
+            k: model.config.width,
+            m: model.slots.sections.total,
+            t: model.context,
+        }
     }
 }
 
@@ -107,56 +113,72 @@ fn first_outputs(kind: FeedForward, k: usize) -> usize {
 
 impl Kuramoto {
     pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
-        let Shape { v, k, m, .. } = Shape::of(self);
+        let Shape { v, k, m, .. } = Shape::for_model(self);
         let slots = &self.slots;
         for_each_pair(&mut tables.drift, &slots.layers, |table, layer| {
-            drift::table(layer.omega.of(parameters), 0, &mut table.cos, &mut table.sin);
+            drift::table(layer.omega.slice(parameters), 0, &mut table.cos, &mut table.sin);
         });
         for_each_pair(&mut tables.gates, &slots.gates, |packed, slots| {
-            packed.pack(slots.weight.of(parameters), m, 2 * k);
+            packed.pack(slots.weight.slice(parameters), m, 2 * k);
         });
         for_each_pair(&mut tables.feed_forward, &slots.feed_forward, |packed, slots| match *slots {
             FeedForwardSlots::Swiglu { gate_up, down, .. } => {
-                packed.first.pack(gate_up.of(parameters), 4 * k, k);
+                packed.first.pack(gate_up.slice(parameters), 4 * k, k);
                 if let Some(packed) = &mut packed.down {
-                    packed.pack(down.of(parameters), k, 2 * k);
+                    packed.pack(down.slice(parameters), k, 2 * k);
                 }
             }
-            FeedForwardSlots::Linear { weight, .. } => packed.first.pack(weight.of(parameters), k, k),
+            FeedForwardSlots::Linear { weight, .. } => packed.first.pack(weight.slice(parameters), k, k),
         });
         match slots.readout {
             ReadoutSlots::Phase { proto } => {
-                lift::forward(k, proto.of(parameters), &mut tables.proto_psi);
+                lift::forward(k, proto.slice(parameters), &mut tables.proto_psi);
                 tables.readout.pack(&tables.proto_psi, v, 2 * k);
             }
-            ReadoutSlots::Linear { weight, .. } => tables.readout.pack(weight.of(parameters), v, 2 * k),
+            ReadoutSlots::Linear { weight, .. } => tables.readout.pack(weight.slice(parameters), v, 2 * k),
         }
-        lift::forward(k, slots.emb.of(parameters), &mut tables.emb_psi);
+        lift::forward(k, slots.emb.slice(parameters), &mut tables.emb_psi);
         let first = slots.layers[0].gates;
-        linear::fill_bias(slots.gates[first].bias.of(parameters), &mut tables.emb_pre);
+        linear::fill_bias(slots.gates[first].bias.slice(parameters), &mut tables.emb_preactivations);
         let psi = View::rows(&tables.emb_psi, 2 * k);
-        product(&mut tables.emb_pre, m, v, psi, &tables.gates[first].forward, true, Causal::Full);
+        product(&mut tables.emb_preactivations, m, v, psi, &tables.gates[first].forward, true, Causal::Full);
     }
 
     pub(super) fn fold_tables<F: Real>(&self, tables: &mut Tables<F>, gradient: &mut [F]) {
-        let Shape { v, k, m, .. } = Shape::of(self);
+        let Shape { v, k, m, .. } = Shape::for_model(self);
         let slots = &self.slots;
         let (gradient, by_tables) = gradient.split_at_mut(self.layout.count());
-        let (dproto_psi, dpre) = by_tables.split_at(slots.table_proto.len);
+        let (dproto_psi, dpreactivations) = by_tables.split_at(slots.table_proto.len);
         if let ReadoutSlots::Phase { proto } = slots.readout {
-            lift::backward(k, &tables.proto_psi, dproto_psi, proto.of_mut(gradient));
+            lift::backward(k, &tables.proto_psi, dproto_psi, proto.slice_mut(gradient));
         }
         if m == 0 {
             return;
         }
         let first = slots.layers[0].gates;
         let gates = slots.gates[first];
-        linear::bias_backward(dpre, gates.bias.of_mut(gradient));
+        linear::bias_backward(dpreactivations, gates.bias.slice_mut(gradient));
         tables.emb_packed.pack(&tables.emb_psi, 2 * k, v, 2 * k);
-        let dweight = gates.weight.of_mut(gradient);
-        product(dweight, 2 * k, m, View::transposed(dpre, m), &tables.emb_packed, true, Causal::Full);
+        let dweight = gates.weight.slice_mut(gradient);
+        product(
+            dweight,
+            2 * k,
+            m,
+            View::transposed(dpreactivations, m),
+            &tables.emb_packed,
+            true,
+            Causal::Full,
+        );
         let dpsi = &mut tables.emb_dpsi;
-        product(dpsi, 2 * k, v, View::rows(dpre, m), &tables.gates[first].backward, false, Causal::Full);
-        lift::backward(k, &tables.emb_psi, dpsi, slots.emb.of_mut(gradient));
+        product(
+            dpsi,
+            2 * k,
+            v,
+            View::rows(dpreactivations, m),
+            &tables.gates[first].backward,
+            false,
+            Causal::Full,
+        );
+        lift::backward(k, &tables.emb_psi, dpsi, slots.emb.slice_mut(gradient));
     }
 }

@@ -9,28 +9,31 @@ use kuramoto_kernels::{AlignedVec, Packed, Real};
 pub(super) struct Sizes {
     /// T, the planned context.
     t: usize,
+    /// V, the vocabulary.
     v: usize,
+    /// k, oscillators per token.
     k: usize,
-    /// Columns of `pre`.
+    /// Outputs of all gate maps together.
     m: usize,
+    /// h, the heads.
     h: usize,
-    /// Length of a q~ or k~ row.
+    /// Length of a row of query or key phasors.
     row: usize,
     /// Values of contracted frames per token, 2 r h.
     frames: usize,
-    /// Length of an attention row.
+    /// Length of a row of the coupling.
     stride: usize,
-    /// Outputs of the feed-forward block's first map; its hidden width is half of it.
-    wide: usize,
+    /// Outputs of the SwiGLU's gate and up maps together, twice its hidden width; 0 without a SwiGLU.
+    gate_up: usize,
 }
 
 impl Sizes {
     /// Sizes for one token at a time.
-    pub fn of_one(model: &Kuramoto) -> Self {
-        Sizes { t: 1, ..Sizes::of(model) }
+    pub fn for_one_token(model: &Kuramoto) -> Self {
+        Sizes { t: 1, ..Sizes::for_model(model) }
     }
 
-    pub fn of(model: &Kuramoto) -> Self {
+    pub fn for_model(model: &Kuramoto) -> Self {
         let (config, heads) = (&model.config, model.heads());
         Sizes {
             t: model.context,
@@ -41,63 +44,67 @@ impl Sizes {
             row: heads.row(),
             frames: heads.extra * config.heads,
             stride: model.attention_stride(),
-            wide: if config.feed_forward == FeedForward::Swiglu { 4 * config.width } else { 0 },
+            gate_up: if config.feed_forward == FeedForward::Swiglu { 4 * config.width } else { 0 },
         }
     }
 }
 
 buffers! {
-    /// What one layer saves.
+    /// What one layer saves for the backward pass. The glossary is in [`super`].
     pub(super) struct Layer(s: &Sizes) {
         psi: s.t * 2 * s.k,
-        pre: s.t * s.m,
-        gq: s.t * s.k,
-        gk: s.t * s.k,
-        inverse_mean_q: s.t * s.h,
-        inverse_mean_k: s.t * s.h,
-        a: s.h * s.t * s.stride,
-        g: s.t * 2 * s.k,
-        /// F^T psi, the contracted values of the transport frame.
-        framed: s.t * s.frames,
-        /// A times `framed`.
-        framed_mean: s.t * s.frames,
-        u: s.t * s.k,
-        rms1: s.t,
-        mid: s.t * s.k,
-        wide: s.t * s.wide,
-        y: s.t * s.k,
-        rms2: s.t,
+        /// Its query and key sections become slopes of the activation once the gates are computed.
+        preactivations: s.t * s.m,
+        query_gate: s.t * s.k,
+        key_gate: s.t * s.k,
+        inverse_mean_query: s.t * s.h,
+        inverse_mean_key: s.t * s.h,
+        coupling: s.h * s.t * s.stride,
+        resultant: s.t * 2 * s.k,
+        /// F^T psi, what attention averages besides psi where there is a transport frame.
+        contracted_values: s.t * s.frames,
+        contracted_mean: s.t * s.frames,
+        update: s.t * s.k,
+        update_rms: s.t,
+        middle: s.t * s.k,
+        gate_up: s.t * s.gate_up,
+        feed_forward: s.t * s.k,
+        feed_forward_rms: s.t,
     }
 }
 
 buffers! {
-    /// What is used and forgotten within a pass.
+    /// What is used and forgotten within a pass; `dx` is the gradient of `x`.
     pub(super) struct Scratch(s: &Sizes) {
         /// Stands in for absent gates.
         ones: s.t * s.k,
         theta: s.t * s.k,
-        /// Cheaper to compute again in the backward pass than to keep for every layer.
-        q: s.t * s.row,
+        /// Phasors are cheaper to compute again in the backward pass than to keep for every layer.
+        query: s.t * s.row,
         key: s.t * s.row,
         /// psi of the last state.
-        psi: s.t * 2 * s.k,
-        coupled: s.t * s.stride,
-        hidden: s.t * s.wide / 2,
-        dhidden: s.t * s.wide / 2,
-        dwide: s.t * s.wide,
-        spare: s.v,
+        final_psi: s.t * 2 * s.k,
+        /// What dropout leaves of one head's coupling, rescaled.
+        kept_coupling: s.t * s.stride,
+        /// silu(gate) up of the SwiGLU.
+        hidden: s.t * s.gate_up / 2,
+        dhidden: s.t * s.gate_up / 2,
+        dgate_up: s.t * s.gate_up,
+        logit_row: s.v,
         dtheta: s.t * s.k,
-        dx: s.t * s.k,
+        /// Of `update` or of `feed_forward`, before their bounds.
+        dincrement: s.t * s.k,
         dpsi: s.t * 2 * s.k,
-        dg: s.t * 2 * s.k,
-        dframed: s.t * s.frames,
-        dframed_mean: s.t * s.frames,
-        dq: s.t * s.row,
+        dresultant: s.t * 2 * s.k,
+        dcontracted_values: s.t * s.frames,
+        dcontracted_mean: s.t * s.frames,
+        dquery: s.t * s.row,
         dkey: s.t * s.row,
-        dgq: s.t * s.k,
-        dgk: s.t * s.k,
-        dpre: s.t * s.m,
-        da: s.t * s.stride,
+        dquery_gate: s.t * s.k,
+        dkey_gate: s.t * s.k,
+        dpreactivations: s.t * s.m,
+        /// Of one head; then of its scores.
+        dcoupling: s.t * s.stride,
     }
 }
 
@@ -116,7 +123,7 @@ pub struct Workspace<F> {
 
 impl<F: Real> Workspace<F> {
     pub(super) fn new(model: &Kuramoto) -> Self {
-        let sizes = Sizes::of(model);
+        let sizes = Sizes::for_model(model);
         let mut scratch = Scratch::new(&sizes);
         scratch.ones.fill(F::ONE);
         let (depth, width) = Self::packed(&sizes);
@@ -130,7 +137,7 @@ impl<F: Real> Workspace<F> {
     }
 
     pub(super) fn bytes(model: &Kuramoto) -> usize {
-        let sizes = Sizes::of(model);
+        let sizes = Sizes::for_model(model);
         let (depth, width) = Self::packed(&sizes);
         let floats = model.config.layers * Layer::<F>::floats(&sizes)
             + Scratch::<F>::floats(&sizes)
@@ -139,9 +146,10 @@ impl<F: Real> Workspace<F> {
         floats * size_of::<F>() + sizes.t * size_of::<f64>()
     }
 
-    /// Room for any activation as a right operand: (T x width) for gradients of weights, (row x T) for scores.
+    /// Room for any activation as a right operand: (T x width) for gradients of weights, (row x T) for
+    /// scores.
     fn packed(s: &Sizes) -> (usize, usize) {
         // Transposed operands pad T instead of the width; a spare tile covers both.
-        (s.t + 64, (2 * s.k).max(s.row).max(s.wide / 2) + 64)
+        (s.t + 64, (2 * s.k).max(s.row).max(s.gate_up / 2) + 64)
     }
 }

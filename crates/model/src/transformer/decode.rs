@@ -2,7 +2,7 @@
 
 use super::workspace::{Layer, Scratch, Sizes};
 use super::{Pass, Transformer};
-use crate::hooks::NoHooks;
+use crate::network::Purpose;
 use kuramoto_kernels::{AlignedVec, Real, couple, linear};
 
 /// What decoding keeps of the bytes so far.
@@ -13,19 +13,20 @@ pub struct Cache<F> {
     /// The current token's activations, one layer at a time.
     layer: Layer<F>,
     scratch: Scratch<F>,
-    weights: AlignedVec<F>,
+    /// The current token's row of the attention (T).
+    attention_row: AlignedVec<F>,
     logits: AlignedVec<F>,
 }
 
 impl<F: Real> Cache<F> {
     pub(super) fn new(model: &Transformer) -> Self {
-        let sizes = Sizes::of_one(model);
+        let sizes = Sizes::for_one_token(model);
         let past = || AlignedVec::zeros(model.context * 2 * model.config.width);
         Cache {
             past: (0..model.config.layers).map(|_| past()).collect(),
             layer: Layer::new(&sizes),
             scratch: Scratch::new(&sizes),
-            weights: AlignedVec::zeros(model.context),
+            attention_row: AlignedVec::zeros(model.context),
             logits: AlignedVec::zeros(model.config.vocab),
         }
     }
@@ -40,35 +41,46 @@ impl Transformer {
     ) -> &'c [F] {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let d = self.config.width;
-        linear::gather(d, self.slots.emb.of(parameters), tokens, &mut cache.scratch.x);
-        for index in 0..self.config.layers {
-            let Cache { layer, scratch, .. } = cache;
+        let Cache { past, layer, scratch, attention_row, logits } = cache;
+        let Scratch { stream, normalized, increment, hidden, final_normal, final_inverse_sd, .. } = scratch;
+        let Layer { normal1, inverse_sd1, qkv, mixed, normal2, inverse_sd2, gate_up, .. } = layer;
+        linear::gather(d, self.slots.emb.slice(parameters), tokens, stream);
+        for (index, past) in past.iter_mut().enumerate() {
             if index == 0 {
-                linear::gather(3 * d, &tables.emb_qkv, tokens, &mut layer.qkv);
+                linear::gather(3 * d, &tables.emb_qkv, tokens, qkv);
             } else {
-                self.normalize_and_map(pass, index, layer, scratch);
+                self.normalize_and_map(pass, index, stream, normal1, inverse_sd1, normalized, qkv);
             }
-            self.turn(tables, position, &mut layer.qkv);
-            self.attend_past(index, position, cache);
-            self.step(pass, index, &mut cache.layer, &mut cache.scratch, &mut NoHooks);
+            self.rotate(tables, position, qkv);
+            past[position * 2 * d..][..2 * d].copy_from_slice(&qkv[d..]);
+            self.attend_past(position, &qkv[..d], past, attention_row, mixed);
+            self.project(pass, index, mixed, increment);
+            self.add_increment(pass, index, Purpose::FirstIncrement, increment, stream, normalized);
+            self.normalize_middle(pass, index, stream, normal2, inverse_sd2, normalized);
+            self.feed_forward(pass, index, normalized, gate_up, hidden, increment);
+            self.add_increment(pass, index, Purpose::SecondIncrement, increment, stream, normalized);
         }
-        self.read_out(pass, &mut cache.scratch, &mut cache.logits);
-        &cache.logits
+        self.read_out(pass, stream, final_normal, final_inverse_sd, logits);
+        logits
     }
 
-    /// q of the current token, the past and itself -> o
-    fn attend_past<F: Real>(&self, index: usize, position: usize, cache: &mut Cache<F>) {
-        let Cache { past, layer, weights, .. } = cache;
-        let past = &mut past[index];
+    /// query of the current token, the past and itself -> its row of the attention, mixed
+    fn attend_past<F: Real>(
+        &self,
+        position: usize,
+        query: &[F],
+        past: &[F],
+        attention_row: &mut [F],
+        mixed: &mut [F],
+    ) {
         let (d, width) = (self.config.width, self.head_width());
-        past[position * 2 * d..][..2 * d].copy_from_slice(&layer.qkv[d..]);
-        layer.o.fill(F::ZERO);
+        let attention = &mut attention_row[..=position];
+        mixed.fill(F::ZERO);
         for head in 0..self.config.heads {
-            let weights = &mut weights[..=position];
-            let (q, o) = (&layer.qkv[head * width..][..width], &mut layer.o[head * width..][..width]);
-            linear::apply_rows(&past[head * width..], 2 * d, q, weights);
-            couple::row(weights);
-            linear::combine_rows(&past[d + head * width..], 2 * d, weights, o);
+            let (query, mixed) = (&query[head * width..][..width], &mut mixed[head * width..][..width]);
+            linear::apply_rows(&past[head * width..], 2 * d, query, attention);
+            couple::row(attention);
+            linear::combine_rows(&past[d + head * width..], 2 * d, attention, mixed);
         }
     }
 }

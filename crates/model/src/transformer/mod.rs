@@ -1,16 +1,21 @@
-//! The parameter-matched transformer: RoPE attention, SwiGLU, pre-norm.
+//! The parameter-matched transformer: RoPE attention, SwiGLU, pre-norm (Appendix B, `app:experimental`).
+//!
+//! Names in the code; n tokens, d channels, h heads. The paper gives this model no symbols of its own.
 //!
 //! | here | shape | meaning |
 //! |---|---|---|
-//! | `x` | n x d | residual stream |
-//! | `normal` | n x d | layer-normalized stream, before scale and bias |
+//! | `stream` | n x d | residual stream |
+//! | `normal1`, `normal2`, `final_normal` | n x d | layer-normalized stream, before scale and bias |
+//! | `inverse_sd1`, `inverse_sd2`, `final_inverse_sd` | n | what it was multiplied by |
+//! | `normalized` | n x d | normalized stream after scale and bias |
 //! | `qkv` | n x 3d | queries, keys (both turned by RoPE; queries carry 1 / sqrt(d / h)) and values |
-//! | `a` | h x n x n | causal softmax attention |
-//! | `o` | n x d | attention-weighted values, heads side by side |
-//! | `wide` | n x 8d | gate and up of the SwiGLU |
+//! | `attention` | h x n x n | causal softmax attention |
+//! | `mixed` | n x d | attention-weighted values, heads side by side |
+//! | `gate_up` | n x 8d | gate and up of the SwiGLU |
+//! | `increment` | n x d | output of attention's projection or of the SwiGLU, before dropout |
 //!
-//! As in the Kuramoto model, layer 0's queries, keys and values before RoPE depend on the byte alone and are a table
-//! of V rows.
+//! As in the Kuramoto model, layer 0's queries, keys and values before RoPE depend on the byte alone and are
+//! a table of V rows.
 
 mod backward;
 mod decode;
@@ -29,7 +34,7 @@ use crate::init::{self, Start};
 use crate::kuramoto::attention_stride;
 use crate::layout::{Layout, ParameterKind, Slot};
 use crate::network::{self, Network, for_each_float};
-use kuramoto_kernels::{Real, readout};
+use kuramoto_kernels::{Real, cross_entropy};
 
 /// Where a layer's parameters lie.
 #[derive(Clone, Copy, Debug)]
@@ -112,17 +117,19 @@ fn lay_out(config: &TransformerConfig) -> (Layout, Slots) {
             let weight = layout.add(format!("layers.{i}.{name}.weight"), &[d], ParameterKind::Norm);
             [weight, layout.add(format!("layers.{i}.{name}.bias"), &[d], ParameterKind::Bias)]
         };
-        let stack = |layout: &mut Layout, names: &[&str], what: &str, shape: &[usize], kind: ParameterKind| {
-            names.iter().fold(Slot::default(), |slot, name| {
-                slot.join(layout.add(format!("layers.{i}.{name}.{what}"), shape, kind))
-            })
-        };
+        let stack =
+            |layout: &mut Layout, names: &[&str], what: &str, shape: &[usize], kind: ParameterKind| {
+                names.iter().fold(Slot::default(), |slot, name| {
+                    slot.join(layout.add(format!("layers.{i}.{name}.{what}"), shape, kind))
+                })
+            };
         let ln1 = norm(&mut layout, "ln1");
         let qkv = stack(&mut layout, &["wq", "wk", "wv"], "weight", &[d, d], ParameterKind::Weight);
         let qkv_bias = stack(&mut layout, &["wq", "wk", "wv"], "bias", &[d], ParameterKind::Bias);
         let wo = layout.add(format!("layers.{i}.wo.weight"), &[d, d], ParameterKind::Weight);
         let ln2 = norm(&mut layout, "ln2");
-        let gate_up = stack(&mut layout, &["ffn.gate", "ffn.up"], "weight", &[4 * d, d], ParameterKind::Weight);
+        let gate_up =
+            stack(&mut layout, &["ffn.gate", "ffn.up"], "weight", &[4 * d, d], ParameterKind::Weight);
         let down = layout.add(format!("layers.{i}.ffn.down.weight"), &[d, 4 * d], ParameterKind::Weight);
         let down_bias = layout.add(format!("layers.{i}.ffn.down.bias"), &[d], ParameterKind::Bias);
         layers.push(LayerSlots { ln1, qkv, qkv_bias, wo, ln2, gate_up, down, down_bias });
@@ -199,7 +206,7 @@ impl Network<F> for Transformer {
 
     fn losses<'w>(&self, _parameters: &[F], work: &'w mut Workspace<F>, targets: &[u8]) -> &'w [f64] {
         let logits = &mut work.logits[..targets.len() * self.config.vocab];
-        readout::forward(self.config.vocab, F::ONE, targets, logits, &mut work.losses);
+        cross_entropy::forward(self.config.vocab, F::ONE, targets, logits, &mut work.losses);
         &work.losses[..targets.len()]
     }
 

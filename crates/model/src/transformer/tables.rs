@@ -1,4 +1,5 @@
-//! What is derived from the parameters once per step: packed weights, and layer 0's queries, keys and values by byte.
+//! What is derived from the parameters once per step: packed weights, and layer 0's queries, keys and values
+//! by byte.
 
 use super::Transformer;
 use crate::packed::PackedMap;
@@ -27,8 +28,8 @@ pub struct Tables<F> {
     emb_normal: AlignedVec<F>,
     emb_inverse_sd: AlignedVec<F>,
     /// Normalized, scaled and biased embedding (V x d), and its gradient while folding.
-    emb_y: AlignedVec<F>,
-    emb_dy: AlignedVec<F>,
+    emb_normalized: AlignedVec<F>,
+    emb_dnormalized: AlignedVec<F>,
     emb_packed: Packed<F>,
 }
 
@@ -51,8 +52,8 @@ impl<F: Real> Tables<F> {
             emb_qkv: AlignedVec::zeros(v * 3 * d),
             emb_normal: AlignedVec::zeros(v * d),
             emb_inverse_sd: AlignedVec::zeros(v),
-            emb_y: AlignedVec::zeros(v * d),
-            emb_dy: AlignedVec::zeros(v * d),
+            emb_normalized: AlignedVec::zeros(v * d),
+            emb_dnormalized: AlignedVec::zeros(v * d),
             emb_packed: Packed::with_capacity(v, d),
         }
     }
@@ -76,19 +77,19 @@ impl Transformer {
     pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
         let (v, d, ..) = sizes(self);
         for_each_pair(&mut tables.layers, &self.slots.layers, |maps, slots| {
-            maps.qkv.pack(slots.qkv.of(parameters), 3 * d, d);
-            maps.wo.pack(slots.wo.of(parameters), d, d);
-            maps.gate_up.pack(slots.gate_up.of(parameters), 8 * d, d);
-            maps.down.pack(slots.down.of(parameters), d, 4 * d);
+            maps.qkv.pack(slots.qkv.slice(parameters), 3 * d, d);
+            maps.wo.pack(slots.wo.slice(parameters), d, d);
+            maps.gate_up.pack(slots.gate_up.slice(parameters), 8 * d, d);
+            maps.down.pack(slots.down.slice(parameters), d, 4 * d);
         });
-        tables.head.pack(self.slots.head.of(parameters), v, d);
-        let emb = self.slots.emb.of(parameters);
+        tables.head.pack(self.slots.head.slice(parameters), v, d);
+        let emb = self.slots.emb.slice(parameters);
         layer_norm::forward(d, emb, &mut tables.emb_normal, &mut tables.emb_inverse_sd);
         let first = &self.slots.layers[0];
-        let [weight, bias] = first.ln1.map(|slot| slot.of(parameters));
-        layer_norm::affine(d, &tables.emb_normal, weight, bias, &mut tables.emb_y);
-        linear::fill_bias(first.qkv_bias.of(parameters), &mut tables.emb_qkv);
-        let y = View::rows(&tables.emb_y, d);
+        let [weight, bias] = first.ln1.map(|slot| slot.slice(parameters));
+        layer_norm::affine(d, &tables.emb_normal, weight, bias, &mut tables.emb_normalized);
+        linear::fill_bias(first.qkv_bias.slice(parameters), &mut tables.emb_qkv);
+        let y = View::rows(&tables.emb_normalized, d);
         product(&mut tables.emb_qkv, 3 * d, v, y, &tables.layers[0].qkv.forward, true, Causal::Full);
     }
 
@@ -96,16 +97,23 @@ impl Transformer {
         let (v, d, ..) = sizes(self);
         let (gradient, dqkv) = gradient.split_at_mut(self.layout.count());
         let first = &self.slots.layers[0];
-        linear::bias_backward(dqkv, first.qkv_bias.of_mut(gradient));
-        tables.emb_packed.pack(&tables.emb_y, d, v, d);
-        let dweight = first.qkv.of_mut(gradient);
+        linear::bias_backward(dqkv, first.qkv_bias.slice_mut(gradient));
+        tables.emb_packed.pack(&tables.emb_normalized, d, v, d);
+        let dweight = first.qkv.slice_mut(gradient);
         product(dweight, d, 3 * d, View::transposed(dqkv, 3 * d), &tables.emb_packed, true, Causal::Full);
-        let dy = &mut tables.emb_dy;
+        let dy = &mut tables.emb_dnormalized;
         product(dy, d, v, View::rows(dqkv, 3 * d), &tables.layers[0].qkv.backward, false, Causal::Full);
-        let norm = first.ln1[0].join(first.ln1[1]).of_mut(gradient);
+        let norm = first.ln1[0].join(first.ln1[1]).slice_mut(gradient);
         let (dweight, dbias) = norm.split_at_mut(d);
-        layer_norm::affine_backward(d, &tables.emb_normal, first.ln1[0].of(parameters), dy, dweight, dbias);
-        let demb = self.slots.emb.of_mut(gradient);
+        layer_norm::affine_backward(
+            d,
+            &tables.emb_normal,
+            first.ln1[0].slice(parameters),
+            dy,
+            dweight,
+            dbias,
+        );
+        let demb = self.slots.emb.slice_mut(gradient);
         layer_norm::backward(d, &tables.emb_normal, &tables.emb_inverse_sd, dy, demb);
     }
 }

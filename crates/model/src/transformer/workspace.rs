@@ -8,59 +8,74 @@ use kuramoto_kernels::{AlignedVec, Packed, Real};
 pub(super) struct Sizes {
     /// T, the planned context.
     t: usize,
+    /// V, the vocabulary.
     v: usize,
+    /// d, the width.
     d: usize,
+    /// h, the heads.
     h: usize,
-    /// Length of an attention row.
+    /// Length of a row of the attention.
     stride: usize,
 }
 
 impl Sizes {
     /// Sizes for one token at a time.
-    pub fn of_one(model: &Transformer) -> Self {
-        Sizes { t: 1, ..Sizes::of(model) }
+    pub fn for_one_token(model: &Transformer) -> Self {
+        Sizes { t: 1, ..Sizes::for_model(model) }
     }
 
-    pub fn of(model: &Transformer) -> Self {
+    pub fn for_model(model: &Transformer) -> Self {
         let config = &model.config;
-        Sizes { t: model.context, v: config.vocab, d: config.width, h: config.heads, stride: model.attention_stride() }
+        Sizes {
+            t: model.context,
+            v: config.vocab,
+            d: config.width,
+            h: config.heads,
+            stride: model.attention_stride(),
+        }
     }
 }
 
 buffers! {
-    /// What one layer saves.
+    /// What one layer saves for the backward pass. The glossary is in [`super`].
     pub(super) struct Layer(s: &Sizes) {
+        /// Of the norm before attention.
         normal1: s.t * s.d,
         inverse_sd1: s.t,
         qkv: s.t * 3 * s.d,
-        a: s.h * s.t * s.stride,
-        o: s.t * s.d,
+        attention: s.h * s.t * s.stride,
+        mixed: s.t * s.d,
+        /// Of the norm before the feed-forward block.
         normal2: s.t * s.d,
         inverse_sd2: s.t,
-        wide: s.t * 8 * s.d,
+        gate_up: s.t * 8 * s.d,
     }
 }
 
 buffers! {
-    /// What is used and forgotten within a pass.
+    /// What is used and forgotten within a pass; `dx` is the gradient of `x`.
     pub(super) struct Scratch(s: &Sizes) {
-        x: s.t * s.d,
-        /// A normalized stream after scale and bias.
-        y: s.t * s.d,
-        /// An increment before dropout.
-        z: s.t * s.d,
-        normal: s.t * s.d,
-        inverse_sd: s.t,
-        coupled: s.t * s.stride,
+        stream: s.t * s.d,
+        /// Also room for the next state of the stream.
+        normalized: s.t * s.d,
+        /// Before dropout.
+        increment: s.t * s.d,
+        final_normal: s.t * s.d,
+        final_inverse_sd: s.t,
+        /// What dropout leaves of one head's attention, rescaled.
+        kept_attention: s.t * s.stride,
+        /// silu(gate) up of the SwiGLU.
         hidden: s.t * 4 * s.d,
         dhidden: s.t * 4 * s.d,
-        dwide: s.t * 8 * s.d,
-        spare: s.v,
-        dx: s.t * s.d,
-        dz: s.t * s.d,
-        dy: s.t * s.d,
+        dgate_up: s.t * 8 * s.d,
+        logit_row: s.v,
+        dstream: s.t * s.d,
+        dincrement: s.t * s.d,
+        /// Of `normalized`, or of `mixed`.
+        dnormalized: s.t * s.d,
         dqkv: s.t * 3 * s.d,
-        da: s.t * s.stride,
+        /// Of one head; then of its scores.
+        dattention: s.t * s.stride,
     }
 }
 
@@ -79,7 +94,7 @@ pub struct Workspace<F> {
 
 impl<F: Real> Workspace<F> {
     pub(super) fn new(model: &Transformer) -> Self {
-        let sizes = Sizes::of(model);
+        let sizes = Sizes::for_model(model);
         let (depth, width) = Self::packed(&sizes);
         Workspace {
             layers: (0..model.config.layers).map(|_| Layer::new(&sizes)).collect(),
@@ -91,7 +106,7 @@ impl<F: Real> Workspace<F> {
     }
 
     pub(super) fn bytes(model: &Transformer) -> usize {
-        let sizes = Sizes::of(model);
+        let sizes = Sizes::for_model(model);
         let (depth, width) = Self::packed(&sizes);
         let floats = model.config.layers * Layer::<F>::floats(&sizes)
             + Scratch::<F>::floats(&sizes)

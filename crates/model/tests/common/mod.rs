@@ -30,7 +30,15 @@ pub fn text(n: usize, vocab: usize, seed: u64) -> Vec<u8> {
 
 /// A small reference configuration.
 pub fn small() -> KuramotoConfig {
-    KuramotoConfig { vocab: 7, width: 12, layers: 2, heads: 1, dropout: 0.0, transport_rank: 2, ..Default::default() }
+    KuramotoConfig {
+        vocab: 7,
+        width: 12,
+        layers: 2,
+        heads: 1,
+        dropout: 0.0,
+        transport_rank: 2,
+        ..Default::default()
+    }
 }
 
 /// The configuration that a number picks among all combinations of switches.
@@ -44,7 +52,8 @@ pub fn combination(mut pick: usize) -> KuramotoConfig {
     KuramotoConfig {
         heads: [1, 2, 3, 4][choose(4)],
         metric: [Metric::Gates, Metric::None, Metric::Transport][choose(3)],
-        gate_activation: [GateActivation::Softplus, GateActivation::Sigmoid, GateActivation::Linear][choose(3)],
+        gate_activation: [GateActivation::Softplus, GateActivation::Sigmoid, GateActivation::Linear]
+            [choose(3)],
         gate_normalization: choose(2) == 0,
         per_layer_gates: choose(2) == 1,
         value: [Value::Circular, Value::Projection][choose(2)],

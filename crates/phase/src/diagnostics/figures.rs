@@ -75,7 +75,8 @@ fn drift_figure(drift: &Drift) -> Figure {
     let spectra = drift.rates.iter().enumerate();
     let spectra = spectra.fold(empty, |panel, (layer, rates)| panel.line(layer_line(layer, sorted(rates))));
 
-    let means: Vec<(f64, f64)> = drift.means().iter().enumerate().map(|(layer, &m)| (layer as f64, m)).collect();
+    let means: Vec<(f64, f64)> =
+        drift.means().iter().enumerate().map(|(layer, &m)| (layer as f64, m)).collect();
     let start = mean(&drift.initial);
     let top = means.iter().map(|point| point.1).fold(start, f64::max);
     let (low, high) = ends(drift.rates.len());

@@ -90,7 +90,9 @@ impl Drift {
         network.initialize(0, &mut start);
         let sizes = |arena: &[F], layer: usize| -> Vec<f64> {
             let tensor = network.layout().find(&format!("layers.{layer}.omega"));
-            tensor.map_or_else(Vec::new, |tensor| tensor.slot.of(arena).iter().map(|x| x.to_f64().abs()).collect())
+            tensor.map_or_else(Vec::new, |tensor| {
+                tensor.slot.slice(arena).iter().map(|x| x.to_f64().abs()).collect()
+            })
         };
         let layers = network.config().layers;
         Drift {
@@ -107,8 +109,11 @@ impl Drift {
     /// How far each layer's rates moved: mean_j |log10(|omega_j| / its start)|, in decades.
     pub fn departures(&self) -> Vec<f64> {
         let moved = |rates: &Vec<f64>| {
-            let decades: Vec<f64> =
-                rates.iter().zip(&self.initial).map(|(x, start)| (x.max(1e-12) / start).log10().abs()).collect();
+            let decades: Vec<f64> = rates
+                .iter()
+                .zip(&self.initial)
+                .map(|(x, start)| (x.max(1e-12) / start).log10().abs())
+                .collect();
             mean(&decades)
         };
         self.rates.iter().map(moved).collect()
@@ -172,14 +177,16 @@ fn list(values: &[f64]) -> String {
 /// The four statements of the paper's Figures 1 and 2, for this model.
 pub fn statements(survey: &Survey, drift: &Drift) -> Vec<Statement> {
     let layers = 0..survey.layers;
-    let means = |name: &str| layers.clone().map(|layer| mean(survey.named(name, layer))).collect::<Vec<f64>>();
+    let means =
+        |name: &str| layers.clone().map(|layer| mean(survey.named(name, layer))).collect::<Vec<f64>>();
     let (local, global, alone) = (means("local-order"), means("global-order"), means("self-coupling"));
     let least = survey.local_by_position.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     // Per window, the least-squares slope of global order over layers.
     let windows = survey.named("global-order", 0).len();
     let depth: Vec<f64> = layers.clone().map(|layer| layer as f64).collect();
     let slope = |window: usize| {
-        let values: Vec<f64> = layers.clone().map(|layer| survey.named("global-order", layer)[window]).collect();
+        let values: Vec<f64> =
+            layers.clone().map(|layer| survey.named("global-order", layer)[window]).collect();
         slope(&depth, &values)
     };
     let slopes: Vec<f64> = (0..windows).map(slope).collect();
@@ -220,7 +227,10 @@ pub fn statements(survey: &Survey, drift: &Drift) -> Vec<Statement> {
                 departures.iter().all(|&moved| moved > DEPARTED),
                 departures.iter().any(|&moved| moved > DEPARTED),
             ),
-            because: format!("mean departure by layer, in decades: {} (departed: {DEPARTED})", list(&departures)),
+            because: format!(
+                "mean departure by layer, in decades: {} (departed: {DEPARTED})",
+                list(&departures)
+            ),
         },
         Statement {
             place: "Figure 2b",

@@ -118,6 +118,9 @@ mod tests {
         let resultant = || vec![Resultant::of([0.0, 0.0])];
         let text = oscillators_csv(&[resultant(), resultant()], &drift);
         let rows: Vec<&str> = text.lines().collect();
-        assert!(rows[1].starts_with("0,0,0.5,1.000000,0.000000,") && rows[2].starts_with("1,0,,1.000000,"), "{text}");
+        assert!(
+            rows[1].starts_with("0,0,0.5,1.000000,0.000000,") && rows[2].starts_with("1,0,,1.000000,"),
+            "{text}"
+        );
     }
 }

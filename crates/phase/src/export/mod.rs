@@ -178,7 +178,8 @@ pub fn record(
         store.create(&Described { array, shape: &shape, stretch: context })?;
     }
     let numbers = |values: &[usize]| values.iter().map(|&value| value as i32).collect::<Vec<i32>>();
-    let counted = |dimension: &str| selection.arrays.iter().any(|array| array.dimensions().contains(&dimension));
+    let counted =
+        |dimension: &str| selection.arrays.iter().any(|array| array.dimensions().contains(&dimension));
     for (dimension, values) in [("layer", &selection.layers), ("oscillator", &selection.oscillators)] {
         if counted(dimension) {
             store.coordinate(dimension, &numbers(values))?;

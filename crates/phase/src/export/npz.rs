@@ -44,7 +44,8 @@ impl Npz {
 /// The header of a `.npy` file of version 1: padded so that the data begins at a multiple of 64.
 fn header(kind: &str, shape: &[usize]) -> Vec<u8> {
     let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();
-    let mut text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}", shape.trim_end());
+    let mut text =
+        format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}", shape.trim_end());
     while (10 + text.len() + 1) % 64 != 0 {
         text.push(' ');
     }
@@ -65,7 +66,11 @@ impl Store for Npz {
         file.set_len((header.len() + elements * described.element()) as u64)?;
         let (leading, within) = strides(described.shape, array.dimensions());
         self.found.insert(array.name(), self.arrays.len());
-        self.arrays.push((array, file, Place { header: header.len(), leading, within, element: described.element() }));
+        self.arrays.push((
+            array,
+            file,
+            Place { header: header.len(), leading, within, element: described.element() },
+        ));
         Ok(())
     }
 
@@ -87,7 +92,8 @@ impl Store for Npz {
     fn finish(self: Box<Self>, attributes: &serde_json::Value) -> io::Result<()> {
         let packed = self.folder.path().join("packed");
         let mut archive = zip::ZipWriter::new(File::create_new(&packed)?);
-        let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored).large_file(true);
+        let options =
+            SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored).large_file(true);
         // What has no place in .npy, as text: np.load(..)["attributes"].item().decode()
         let mut whole = attributes.clone();
         for (array, ..) in &self.arrays {
@@ -119,9 +125,9 @@ mod tests {
     fn headers_are_what_numpy_writes() {
         let found = header("<f4", &[3, 5]);
         assert_eq!(found.len() % 64, 0);
-        assert!(
-            found.starts_with(b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5,), }")
-        );
+        assert!(found.starts_with(
+            b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5,), }"
+        ));
         assert!(header("|S3", &[]).windows(12).any(|part| part == b"'shape': (),"));
     }
 }

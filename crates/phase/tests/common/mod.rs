@@ -35,7 +35,12 @@ pub fn parameters<F: Real>(fixture: &Fixture, network: &Kuramoto) -> Vec<F> {
     let mut parameters = vec![F::ZERO; network.layout().count()];
     for tensor in network.layout().tensors() {
         let values = &fixture.tensors[&format!("param.{}", tensor.name)];
-        tensor.slot.of_mut(&mut parameters).iter_mut().zip(values).for_each(|(x, value)| *x = F::from_f64(*value));
+        tensor
+            .slot
+            .slice_mut(&mut parameters)
+            .iter_mut()
+            .zip(values)
+            .for_each(|(x, value)| *x = F::from_f64(*value));
     }
     parameters
 }

@@ -18,13 +18,22 @@ pub(super) fn render(document: &Document) -> String {
             false => "l",
         };
         let columns: String = table.rows.first().into_iter().flatten().enumerate().map(column).collect();
-        writeln!(text, "\n\\begin{{table}}[htbp]\\centering\\small\n\\begin{{tabular}}{{{columns}}}\n\\toprule").ok();
+        writeln!(
+            text,
+            "\n\\begin{{table}}[htbp]\\centering\\small\n\\begin{{tabular}}{{{columns}}}\n\\toprule"
+        )
+        .ok();
         let head: Vec<String> = table.head.iter().map(|title| escape(title)).collect();
         writeln!(text, "{} \\\\\n\\midrule", head.join(" & ")).ok();
         for row in &table.rows {
             writeln!(text, "{} \\\\", row.iter().map(cell).collect::<Vec<_>>().join(" & ")).ok();
         }
-        writeln!(text, "\\bottomrule\n\\end{{tabular}}\n\\caption{{{}}}\n\\end{{table}}", escape(&table.caption)).ok();
+        writeln!(
+            text,
+            "\\bottomrule\n\\end{{tabular}}\n\\caption{{{}}}\n\\end{{table}}",
+            escape(&table.caption)
+        )
+        .ok();
     }
     text
 }

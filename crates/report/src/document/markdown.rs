@@ -11,11 +11,18 @@ pub(super) fn render(document: &Document) -> String {
             Block::Heading(heading) => writeln!(text, "## {heading}").ok(),
             Block::Text(words) => writeln!(text, "{words}").ok(),
             Block::List(items) => items.iter().try_for_each(|item| writeln!(text, "- {item}")).ok(),
-            Block::Figure(figure) => writeln!(text, "![{0}]({0}.svg)\n\n*{1}*", figure.name, figure.caption).ok(),
+            Block::Figure(figure) => {
+                writeln!(text, "![{0}]({0}.svg)\n\n*{1}*", figure.name, figure.caption).ok()
+            }
             Block::Table(table) => {
-                let numbers =
-                    table.rows.first().into_iter().flatten().map(|cell| if cell.number { "---:" } else { "---" });
-                let rule: Vec<&str> = numbers.chain(std::iter::repeat("---")).take(table.head.len()).collect();
+                let numbers = table
+                    .rows
+                    .first()
+                    .into_iter()
+                    .flatten()
+                    .map(|cell| if cell.number { "---:" } else { "---" });
+                let rule: Vec<&str> =
+                    numbers.chain(std::iter::repeat("---")).take(table.head.len()).collect();
                 writeln!(text, "{}\n", table.caption).ok();
                 writeln!(text, "| {} |\n| {} |", table.head.join(" | "), rule.join(" | ")).ok();
                 let row = |cells: &Vec<Cell>| cells.iter().map(cell).collect::<Vec<_>>().join(" | ");

@@ -122,8 +122,10 @@ mod tests {
     use crate::figure::{Line, Panel, colour};
 
     fn document() -> Document {
-        let cells =
-            vec![Cell::text("a|b & <c>").anchor(Some("here".into())), Cell::number("-0.1").bold_if(true).link("#here")];
+        let cells = vec![
+            Cell::text("a|b & <c>").anchor(Some("here".into())),
+            Cell::number("-0.1").bold_if(true).link("#here"),
+        ];
         let table = |result| Table {
             caption: "What it shows.".into(),
             head: vec!["arm", "value"],
@@ -148,7 +150,9 @@ mod tests {
     #[test]
     fn pages_hold_everything_and_escape_text() {
         let page = document().html();
-        for part in ["<h1>Report</h1>", "All &lt; some.", "<li>two</li>", "href=\"#here\"", "id=\"here\"", "<svg"] {
+        for part in
+            ["<h1>Report</h1>", "All &lt; some.", "<li>two</li>", "href=\"#here\"", "id=\"here\"", "<svg"]
+        {
             assert!(page.contains(part), "{part}");
         }
     }

@@ -27,7 +27,8 @@ fn pieces(element: Primitive) -> Vec<Primitive> {
     };
     // Round ends reach half a width into the gap from both sides.
     let dashes = dashes(&points, PATTERN.0 - stroke_width, PATTERN.1 + stroke_width);
-    let line = |points| Primitive::PolyLine { points, stroke: stroke.clone(), stroke_width, stroke_dasharray: None };
+    let line =
+        |points| Primitive::PolyLine { points, stroke: stroke.clone(), stroke_width, stroke_dasharray: None };
     dashes.into_iter().map(line).collect()
 }
 

@@ -149,8 +149,13 @@ mod tests {
 
     #[test]
     fn a_forest_has_a_row_for_each_effect() {
-        let row =
-            |label: &str, x: f64| ForestRow { label: label.into(), mean: x, low: x - 0.1, high: x, colour: "red" };
+        let row = |label: &str, x: f64| ForestRow {
+            label: label.into(),
+            mean: x,
+            low: x - 0.1,
+            high: x,
+            colour: "red",
+        };
         let key = Key { label: "here".into(), colour: colour::BLUE, marker: None };
         let panel = Panel::new("effects").x_label("change").forest([row("first", 0.5), row("second", -0.2)]);
         let figure = Figure::row("effects", "", vec![panel.keys([key], Corner::BottomRight)], (400.0, 300.0));

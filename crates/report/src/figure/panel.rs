@@ -1,7 +1,9 @@
 //! One pair of axes and what is drawn in it.
 
 use kuva::plot::legend::LegendPosition;
-use kuva::prelude::{BandPlot, ForestPlot, Layout, LegendEntry, LegendShape, LinePlot, MarkerShape, Plot, ScatterPlot};
+use kuva::prelude::{
+    BandPlot, ForestPlot, Layout, LegendEntry, LegendShape, LinePlot, MarkerShape, Plot, ScatterPlot,
+};
 
 /// Width of lines and whiskers.
 const STROKE: f64 = 1.6;
@@ -299,5 +301,10 @@ impl Panel {
 
 /// The style of all figures: small type, a thin grid, nothing that is not data.
 fn style(layout: Layout) -> Layout {
-    layout.with_title_size(15).with_label_size(13).with_tick_size(11).with_body_size(11).with_grid_line_width(0.4)
+    layout
+        .with_title_size(15)
+        .with_label_size(13)
+        .with_tick_size(11)
+        .with_body_size(11)
+        .with_grid_line_width(0.4)
 }

@@ -22,7 +22,8 @@ pub fn default_cache() -> PathBuf {
 
 pub(super) fn open(source: &Source, cache: &Path) -> Result<(Identity, Mmap)> {
     let key = source.fingerprint()?;
-    let name = source.name().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_' && c != '.', "_");
+    let name =
+        source.name().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_' && c != '.', "_");
     let name: String = name.chars().take(100).collect();
     let folder = cache.join(format!("{name}-{}", &key[..16]));
     if !folder.exists() {
@@ -38,7 +39,12 @@ pub(super) fn find(sha256: &str, cache: &Path) -> Option<(Identity, Mmap)> {
         let identity: Option<Identity> = json.and_then(|json| serde_json::from_slice(&json).ok());
         identity.is_some_and(|identity| identity.sha256 == sha256)
     };
-    fs::read_dir(cache).ok()?.flatten().map(|entry| entry.path()).filter(is_it).find_map(|folder| map(&folder).ok())
+    fs::read_dir(cache)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_it)
+        .find_map(|folder| map(&folder).ok())
 }
 
 fn prepare(source: &Source, folder: &Path) -> Result<()> {
@@ -77,7 +83,8 @@ fn fill(source: &Source, folder: &Path) -> Result<()> {
     if copied.bytes == 0 {
         return Err(Error::corpus(source.name(), "it is empty; there is nothing to learn from"));
     }
-    let identity = Identity { name: source.name(), bytes: copied.bytes, sha256, vocabulary: listed(&copied.seen) };
+    let identity =
+        Identity { name: source.name(), bytes: copied.bytes, sha256, vocabulary: listed(&copied.seen) };
     file.sync_all().at("write", &path)?;
     let path = folder.join("corpus.json");
     let json = serde_json::to_vec_pretty(&identity).expect("an identity is plain data");
@@ -89,8 +96,9 @@ fn map(folder: &Path) -> Result<(Identity, Mmap)> {
     let advice = format!("remove {} and run again to prepare it anew", folder.display());
     let path = folder.join("corpus.json");
     let json = fs::read(&path).at("read", &path)?;
-    let identity: Identity = serde_json::from_slice(&json)
-        .map_err(|error| Error::corpus(&path, format!("it does not describe a corpus ({error}): {advice}")))?;
+    let identity: Identity = serde_json::from_slice(&json).map_err(|error| {
+        Error::corpus(&path, format!("it does not describe a corpus ({error}): {advice}"))
+    })?;
     let path = folder.join("bytes");
     let file = File::open(&path).at("open", &path)?;
     let length = file.metadata().at("examine", &path)?.len();

@@ -26,10 +26,14 @@ pub fn shards(path: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![path.to_path_buf()]);
     }
     let entries = std::fs::read_dir(path).at("list", path)?;
-    let mut shards: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| is_shard(path)).collect();
+    let mut shards: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| is_shard(path)).collect();
     shards.sort();
     if shards.is_empty() {
-        return Err(Error::corpus(path, "there is no file-*.json.gz here, as CodeParrot-clean's shards are named"));
+        return Err(Error::corpus(
+            path,
+            "there is no file-*.json.gz here, as CodeParrot-clean's shards are named",
+        ));
     }
     Ok(shards)
 }
@@ -58,7 +62,10 @@ pub(super) fn copy<W: Write>(shards: &[PathBuf], sink: &mut Sink<W>) -> Result<(
                 continue;
             }
             let text = content(&line).map_err(|error| {
-                Error::corpus(path, format!("line {number} is not a JSON object with a text field `content`: {error}"))
+                Error::corpus(
+                    path,
+                    format!("line {number} is not a JSON object with a text field `content`: {error}"),
+                )
             })?;
             if !sink.take(text.as_bytes())? {
                 return Ok(());

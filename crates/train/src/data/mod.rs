@@ -86,7 +86,8 @@ impl Identity {
         let encode = |(at, &byte): (usize, &u8)| {
             known[usize::from(byte)].ok_or_else(|| {
                 let value = format!("byte 0x{byte:02x} ({:?}) at {at}", char::from(byte));
-                let allowed = format!("it does not occur in {}; the model knows only bytes that do", self.name);
+                let allowed =
+                    format!("it does not occur in {}; the model knows only bytes that do", self.name);
                 Error::setting(what, value, allowed)
             })
         };
@@ -190,7 +191,8 @@ impl Corpus {
 
     /// Says what is wrong if this is not the corpus a run was started on.
     pub fn check_same(&self, expected: &Identity) -> Result<()> {
-        let same = (&self.identity.sha256, &self.identity.vocabulary) == (&expected.sha256, &expected.vocabulary);
+        let same =
+            (&self.identity.sha256, &self.identity.vocabulary) == (&expected.sha256, &expected.vocabulary);
         if same && self.identity.bytes == expected.bytes {
             return Ok(());
         }

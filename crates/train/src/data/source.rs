@@ -51,13 +51,16 @@ impl Source {
     /// corpus lies; `bytes` cuts it, 0 for its usual length.
     pub fn find(corpus: &str, path: &str, bytes: usize) -> Result<Source> {
         if !path.is_empty() && !matches!(corpus, "enwik8" | "codeparrot") {
-            let allowed =
-                format!("only enwik8 and codeparrot lie somewhere, and the corpus is {corpus}: name one of them");
+            let allowed = format!(
+                "only enwik8 and codeparrot lie somewhere, and the corpus is {corpus}: name one of them"
+            );
             return Err(Error::setting("data.path", format!("{path:?}"), allowed));
         }
         let path = (!path.is_empty()).then(|| PathBuf::from(path));
         match corpus {
-            "tales" => Ok(Source::Tales { seed: tales::SEED, bytes: if bytes == 0 { tales::BYTES } else { bytes } }),
+            "tales" => {
+                Ok(Source::Tales { seed: tales::SEED, bytes: if bytes == 0 { tales::BYTES } else { bytes } })
+            }
             "enwik8" if bytes != 0 => Err(Error::setting(
                 "data.bytes",
                 bytes,
@@ -83,13 +86,19 @@ impl Source {
     /// A file or folder by its path; CodeParrot's shards and a file named enwik8 are recognised.
     fn at(path: &Path, bytes: usize) -> Result<Source> {
         let metadata = std::fs::metadata(path).map_err(|error| {
-            Error::corpus(path, format!("{error}; name tales, enwik8, codeparrot, or a file or folder that exists"))
+            Error::corpus(
+                path,
+                format!("{error}; name tales, enwik8, codeparrot, or a file or folder that exists"),
+            )
         })?;
         if let Ok(shards) = codeparrot::shards(path) {
             return Ok(Source::Codeparrot { shards, bytes });
         }
         if !metadata.is_dir() && !metadata.is_file() {
-            return Err(Error::corpus(path, "it is neither a file nor a folder: save what it gives to a file first"));
+            return Err(Error::corpus(
+                path,
+                "it is neither a file nor a folder: save what it gives to a file first",
+            ));
         }
         if !metadata.is_dir() {
             let stem = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().split('.').next();
@@ -186,13 +195,17 @@ impl Source {
 /// enwik8 where people put it: the working folder or its `data` folder.
 fn enwik8_nearby() -> Option<PathBuf> {
     let names = ["enwik8", "enwik8.xz", "enwik8.gz", "enwik8.zip"];
-    names.iter().flat_map(|name| [PathBuf::from(name), Path::new("data").join(name)]).find(|path| path.is_file())
+    names
+        .iter()
+        .flat_map(|name| [PathBuf::from(name), Path::new("data").join(name)])
+        .find(|path| path.is_file())
 }
 
 /// Every file under `folder`, in byte order of their paths; hidden ones and links are passed over.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let mut entries =
-        std::fs::read_dir(folder).and_then(|entries| entries.collect::<io::Result<Vec<_>>>()).at("list", folder)?;
+    let mut entries = std::fs::read_dir(folder)
+        .and_then(|entries| entries.collect::<io::Result<Vec<_>>>())
+        .at("list", folder)?;
     entries.sort_by_key(|entry| entry.file_name());
     for entry in entries {
         let (path, kind) = (entry.path(), entry.file_type().at("examine", folder)?);
@@ -247,7 +260,9 @@ fn copy_file<W: Write>(path: &Path, sink: &mut Sink<W>) -> Result<()> {
         Some("gz") => copy_reader(path, flate2::bufread::MultiGzDecoder::new(file), sink),
         Some("xz") => copy_reader(path, lzma_rust2::XzReader::new(file, true), sink),
         Some("zip") => {
-            let bad = |error: zip::result::ZipError| Error::corpus(path, format!("it is not a readable zip: {error}"));
+            let bad = |error: zip::result::ZipError| {
+                Error::corpus(path, format!("it is not a readable zip: {error}"))
+            };
             let mut archive = zip::ZipArchive::new(file).map_err(bad)?;
             for member in 0..archive.len() {
                 copy_reader(path, archive.by_index(member).map_err(bad)?, sink)?;

@@ -31,8 +31,10 @@ const NAMES: Choices = &[
 ];
 /// Who the names of the list above are; everything that follows agrees with it.
 const IS_SHE: [bool; 12] = [true, false, true, false, true, false, true, false, true, false, true, false];
-const TRAITS: Choices = &[("clever", 4), ("gentle", 3), ("proud", 2), ("quiet", 3), ("merry", 2), ("brave", 2)];
-const TRADES: Choices = &[("baker", 4), ("weaver", 3), ("sailor", 3), ("gardener", 2), ("miller", 2), ("painter", 2)];
+const TRAITS: Choices =
+    &[("clever", 4), ("gentle", 3), ("proud", 2), ("quiet", 3), ("merry", 2), ("brave", 2)];
+const TRADES: Choices =
+    &[("baker", 4), ("weaver", 3), ("sailor", 3), ("gardener", 2), ("miller", 2), ("painter", 2)];
 const PLACES: Choices = &[
     ("by the sea", 4),
     ("in the forest", 4),
@@ -163,7 +165,8 @@ impl Teller<'_> {
 
     /// Chooses by weight, leaving out what `allowed` refuses, and records what the choice cost; writes nothing.
     fn choose(&mut self, choices: Choices, allowed: impl Fn(usize) -> bool) -> usize {
-        let weights = || choices.iter().enumerate().filter(|(i, _)| allowed(*i)).map(|(i, &(_, weight))| (i, weight));
+        let weights =
+            || choices.iter().enumerate().filter(|(i, _)| allowed(*i)).map(|(i, &(_, weight))| (i, weight));
         let total: u32 = weights().map(|(_, weight)| weight).sum();
         // Multiply and shift: the bias of 2^-32 is far below what a code length shows.
         let mut left = ((u64::from(self.random.next_u32()) * u64::from(total)) >> 32) as u32;
@@ -303,8 +306,9 @@ mod tests {
             }
         }
         // Scenes, weather, animals and questions begin unlike each other; endings begin like none of them.
-        let starts =
-            ["This ", "Every ", "That ", "His ", "Her ", "One ", "The ", "Two ", "\"What", "\"Where", "\"Tell"];
+        let starts = [
+            "This ", "Every ", "That ", "His ", "Her ", "One ", "The ", "Two ", "\"What", "\"Where", "\"Tell",
+        ];
         for (ending, _) in ENDINGS {
             assert!(starts.iter().all(|start| !ending.starts_with(start)), "{ending}");
         }

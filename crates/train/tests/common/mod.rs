@@ -34,7 +34,8 @@ pub fn folder() -> tempfile::TempDir {
 pub fn tiny(changes: &str) -> (Config, Arc<Corpus>) {
     let layers = [Overlay::parse("tiny", TINY).unwrap(), Overlay::parse("changes", changes).unwrap()];
     let mut config = Config::from_overlays(&layers).unwrap();
-    let corpus = Corpus::open(&Source::find("tales", "", config.data.bytes).unwrap(), Path::new("unused")).unwrap();
+    let corpus =
+        Corpus::open(&Source::find("tales", "", config.data.bytes).unwrap(), Path::new("unused")).unwrap();
     config.resolve(corpus.identity()).unwrap();
     (config, Arc::new(corpus))
 }
@@ -90,7 +91,8 @@ pub fn outcome(folder: &Path) -> Outcome {
 }
 
 pub fn layout(run: &Run) -> kuramoto_model::Layout {
-    let layout = || -> Result<_> { Ok(with_network!(&run.config().model, 8, |network| network.layout().clone())) };
+    let layout =
+        || -> Result<_> { Ok(with_network!(&run.config().model, 8, |network| network.layout().clone())) };
     layout().unwrap()
 }
 
@@ -209,6 +211,7 @@ impl Disk for Faulty {
 /// Training loss, gradient norm and validation of every row.
 pub fn outcome_curve(folder: &Path) -> Vec<f64> {
     let rows = metrics::read(&folder.join("metrics.jsonl")).unwrap();
-    let numbers = |row: Row| [Some(row.train_bits_per_byte), Some(row.gradient_norm), row.validation_bits_per_byte];
+    let numbers =
+        |row: Row| [Some(row.train_bits_per_byte), Some(row.gradient_norm), row.validation_bits_per_byte];
     rows.into_iter().flat_map(numbers).flatten().collect()
 }

@@ -1,0 +1,32 @@
+//! Slices that stages read and write together: `T` is `&[F]` where a stage reads them, `&mut [F]` where it
+//! writes them.
+
+/// One of each side of the score: metric gates (n x k), their inverse means (n x h), or phasors (n x row).
+#[derive(Clone, Copy)]
+pub(super) struct QueryKey<T> {
+    pub query: T,
+    pub key: T,
+}
+
+/// What attention averages. The circular mean is of `psi`; the value projection is a section of
+/// `preactivations`; `contracted` is empty without a transport frame.
+#[derive(Clone, Copy)]
+pub(super) struct Values<T> {
+    /// n x 2k
+    pub psi: T,
+    /// n x m
+    pub preactivations: T,
+    /// n x 2rh
+    pub contracted: T,
+}
+
+/// The averages of [`Values`], in the same order. Projected values are the update already.
+#[derive(Clone, Copy)]
+pub(super) struct Means<T> {
+    /// n x 2k
+    pub resultant: T,
+    /// n x k
+    pub update: T,
+    /// n x 2rh
+    pub contracted: T,
+}
