@@ -1,5 +1,7 @@
 //! Trains a small model, evaluates it on text it has never seen, and reads its phases.
 
+#![allow(clippy::print_stdout)]
+
 use kuramoto_engine::Cpu;
 use kuramoto_phase::Trace;
 use kuramoto_phase::order::global_order;
