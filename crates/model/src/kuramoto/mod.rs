@@ -78,7 +78,7 @@ impl Kuramoto {
         Ok(Kuramoto { config, context, layout, slots })
     }
 
-    /// The configuration.
+    /// What the model was made from; it is valid.
     pub fn config(&self) -> &KuramotoConfig {
         &self.config
     }

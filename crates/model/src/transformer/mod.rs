@@ -82,7 +82,7 @@ impl Transformer {
         Ok(Transformer { config, context, layout, slots })
     }
 
-    /// The configuration.
+    /// What the model was made from; it is valid.
     pub fn config(&self) -> &TransformerConfig {
         &self.config
     }
