@@ -18,13 +18,13 @@ pub const MAX_VOCAB: usize = 256;
 pub enum Metric {
     /// Query and key gates, the diagonal metric.
     Gates,
-    /// Nothing: gq = gk = 1.
+    /// Nothing: g^q = g^k = 1.
     None,
     /// A learned low-rank frame, which also transports circular values.
     Transport,
 }
 
-/// What makes a gate of its pre-activation.
+/// What makes a gate of its preactivation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateActivation {
@@ -121,7 +121,7 @@ pub struct KuramotoConfig {
     pub dropout: f64,
     /// What weighs phase alignment in the score.
     pub metric: Metric,
-    /// Makes gates of their pre-activations; only with `metric = "gates"`.
+    /// Makes gates of their preactivations; only with `metric = "gates"`.
     pub gate_activation: GateActivation,
     /// Divides gates by their mean over the head; only with `metric = "gates"`.
     pub gate_normalization: bool,

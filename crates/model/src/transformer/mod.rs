@@ -1,4 +1,4 @@
-//! The parameter-matched transformer: RoPE attention, SwiGLU, pre-norm (Appendix B, `app:experimental`).
+//! The parameter-matched transformer of Appendix B (`app:experimental`): RoPE attention, SwiGLU, pre-norm.
 //!
 //! Names in the code; n tokens, d channels, h heads. The paper gives this model no symbols of its own.
 //!
