@@ -34,7 +34,7 @@ pub enum Promise {
 /// Parameters and moments in the order of the model's layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Arenas<'a> {
-    /// The parameter arena.
+    /// As many as the layout counts.
     pub parameters: &'a [f32],
     /// The optimizer's first and second moments; without them they start at zero.
     pub moments: Option<(&'a [f32], &'a [f32])>,
@@ -79,8 +79,8 @@ pub trait Engine: Evaluator {
     fn start(&mut self, seed: u64) -> Result<()>;
     /// Takes saved arenas. Process 0 gives them to the others, which pass none.
     fn load(&mut self, arenas: Option<Arenas<'_>>) -> Result<()>;
-    /// Mean loss of a batch in nats per token; the gradient is kept. Dropout is a function of (seed, step,
-    /// sequence).
+    /// Mean loss of a batch in nats per token; the gradient is kept. Dropout is a function
+    /// of (seed, step, sequence).
     fn gradient(&mut self, batch: &Batch<'_>, seed: u64, step: u64) -> Result<f64>;
     /// The global norm of the last gradient.
     fn norm(&mut self) -> Result<f64>;

@@ -51,7 +51,7 @@ pub fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
     count * rank / size..count * (rank + 1) / size
 }
 
-/// A single process.
+/// A group of one: what it is to share, it has already.
 pub struct SingleProcess;
 
 impl Group for SingleProcess {

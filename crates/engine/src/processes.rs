@@ -29,8 +29,8 @@ fn refuse(origin: &str, why: impl Into<String>) -> Error {
     Error::Processes { origin: origin.into(), why: why.into() }
 }
 
-/// The variable that says this process was started as one of several, as Open MPI, MPICH, MVAPICH and Slurm
-/// set it.
+/// The variable that says this process was started as one of several, as Open MPI, MPICH,
+/// MVAPICH and Slurm set it.
 fn started_as_several() -> Option<&'static str> {
     let several =
         |name: &&str| std::env::var(name).is_ok_and(|count| count.parse().is_ok_and(|count: u32| count > 1));

@@ -12,8 +12,8 @@ pub struct Costs {
     pub addition: f64,
     /// Global norm and AdamW.
     pub update: f64,
-    /// Packing parameters and finishing the gradient; counted as if it could not be shared out, which is
-    /// partly so.
+    /// Packing parameters and finishing the gradient; counted as if it could not be
+    /// shared out, which is partly so.
     pub rest: f64,
     /// Bytes of a gradient.
     pub gradient_bytes: f64,

@@ -15,7 +15,7 @@ pub struct Timings {
     pub exchange: f64,
     /// Finishing the gradient, on one thread.
     pub finish: f64,
-    /// The global norm.
+    /// Squares and their sum over the whole gradient.
     pub norm: f64,
     /// AdamW.
     pub update: f64,

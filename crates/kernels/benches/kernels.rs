@@ -41,15 +41,16 @@ fn functions(c: &mut Criterion) {
 fn layer(c: &mut Criterion) {
     let shape = Heads { k: K, heads: 1, extra: 0 };
     let dropout = Dropout::new(0.1, 1);
-    let (theta, psi, pre, g) = (values(T * K), values(T * 2 * K), values(T * 3 * K), values(T * 2 * K));
+    let (theta, psi, preactivations, resultant) =
+        (values(T * K), values(T * 2 * K), values(T * 3 * K), values(T * 2 * K));
     let (mut wide, mut wide2, mut out, mut out2) =
         (values(T * 2 * K), values(T * 2 * K), values(T * K), values(T * K));
     let (mut gates, mut inverse) = (values(T * K), values(T));
-    let (mut dpre, mut slope, mut domega) = (values(T * 3 * K), values(T * 3 * K), values(K));
+    let (mut dpreactivations, mut slope, mut domega) = (values(T * 3 * K), values(T * 3 * K), values(K));
     let mut group = c.benchmark_group("layer");
     group.throughput(Throughput::Elements((T * K) as u64));
     group.bench_function("lift forward", |b| b.iter(|| lift::forward(K, &theta, &mut wide)));
-    group.bench_function("lift backward", |b| b.iter(|| lift::backward(K, &psi, &g, &mut out)));
+    group.bench_function("lift backward", |b| b.iter(|| lift::backward(K, &psi, &resultant, &mut out)));
     group.bench_function("gate forward", |b| {
         b.iter(|| {
             gate::forward(Activation::Softplus, true, 1, K, &mut slope, 3 * K, &mut gates, &mut inverse)
@@ -58,7 +59,17 @@ fn layer(c: &mut Criterion) {
     group.bench_function("gate backward", |b| {
         let dgates = &theta;
         b.iter(|| {
-            gate::backward(true, 1, K, &pre, 3 * K, &gates, &inverse, dgates, &mut dpre);
+            gate::backward(
+                true,
+                1,
+                K,
+                &preactivations,
+                3 * K,
+                &gates,
+                &inverse,
+                dgates,
+                &mut dpreactivations,
+            );
         });
     });
     group.bench_function("drift forward", |b| {
@@ -76,8 +87,8 @@ fn layer(c: &mut Criterion) {
                 &theta,
                 &theta,
                 0.5,
-                &g,
-                &g,
+                &resultant,
+                &resultant,
                 &mut dgq,
                 &mut dgk,
                 &mut dtheta,
@@ -86,10 +97,22 @@ fn layer(c: &mut Criterion) {
         });
     });
     group.bench_function("tangent forward", |b| {
-        b.iter(|| tangent::forward(K, &psi, &g, &pre, 3 * K, &mut out))
+        b.iter(|| tangent::forward(K, &psi, &resultant, &preactivations, 3 * K, &mut out))
     });
     group.bench_function("tangent backward", |b| {
-        b.iter(|| tangent::backward(K, &psi, &g, &pre, 3 * K, &theta, &mut dpre, &mut wide, &mut out));
+        b.iter(|| {
+            tangent::backward(
+                K,
+                &psi,
+                &resultant,
+                &preactivations,
+                3 * K,
+                &theta,
+                &mut dpreactivations,
+                &mut wide,
+                &mut out,
+            )
+        });
     });
     group.bench_function("bound forward, dropout", |b| {
         b.iter(|| bound::forward(K, &theta, &out, Some(1.0), &dropout, &mut inverse, &mut out2));

@@ -40,9 +40,9 @@ impl<F> Deref for AlignedVec<F> {
 
     #[inline]
     fn deref(&self) -> &[F] {
-        // SAFETY: `lines` holds at least `len` initialized values back to back: `Line` is `repr(C)` and its
-        // size (16 values of 4 or 8 bytes) is a multiple of its alignment, so there is no padding between
-        // lines.
+        // SAFETY: `lines` holds at least `len` initialized values back to back: `Line` is
+        // `repr(C)` and its size (16 values of 4 or 8 bytes) is a multiple of its alignment, so
+        // there is no padding between lines.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 }

@@ -62,7 +62,7 @@ pub fn detect() -> Level {
     Level::Portable
 }
 
-/// The level in use.
+/// What this machine has, or less if [`limit`] said so.
 #[inline]
 pub fn level() -> Level {
     match LEVEL.load(Ordering::Relaxed) {
@@ -77,9 +77,9 @@ pub fn level() -> Level {
     }
 }
 
-/// Uses `wanted`, or the best this machine has if that is weaker, from now on in the whole process; returns
-/// what is in use. For tests and benchmarks of the weaker paths: matrices packed before the call must be
-/// packed again.
+/// Uses `wanted`, or the best this machine has if that is weaker, from now on in the whole process;
+/// returns what is in use. For tests and benchmarks of the weaker paths: matrices packed before the
+/// call must be packed again.
 pub fn limit(wanted: Level) -> Level {
     let level = wanted.min(detect());
     LEVEL.store(level as u8, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The coupling A of Equation (1), a causal softmax of the scores (Proposition 1), and dropout on it
-//! (Appendix B).
+//! The coupling A of Equation (1), a causal softmax of the scores (Proposition 1), and
+//! dropout on it (Appendix B).
 //!
 //! A dropped weight keeps its value with the sign bit set. Weights are never negative, so the sign is free,
 //! and one matrix serves the backward pass both as A (its magnitudes) and as the mask (its signs).
@@ -9,8 +9,8 @@ use crate::reduce::{max, sum_of};
 use crate::{Dropout, Real};
 use macro_rules_attribute::apply;
 
-/// Equation (1), A: scores (n rows of `stride`, row t used up to t) -> coupling in place; zeros after the
-/// diagonal
+/// Equation (1), A: scores (n rows of `stride`, row t used up to t) -> coupling in
+/// place; zeros after the diagonal
 #[apply(vectorised)]
 pub fn forward<A: Arch, F: Real>(n: usize, coupling: &mut [F], stride: usize) {
     for (t, row) in coupling.chunks_mut(stride).take(n).enumerate() {

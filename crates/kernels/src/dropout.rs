@@ -1,8 +1,8 @@
 //! Dropout (Appendix B, training) as a pure function of a key and an element's index: nothing to store,
 //! nothing to save. It acts on the coupling A and on both increments of Equation (1).
 
-/// Which elements are dropped. The mask of element `i` is a keyed hash of `i`, the same in forward and
-/// backward.
+/// Which elements are dropped. The mask of element `i` is a keyed hash of `i`, the
+/// same in forward and backward.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropout {
     /// An element is dropped if its hash is below this.

@@ -6,7 +6,7 @@ use crate::arch::Arch;
 use crate::reduce::{dot, sum_of};
 use macro_rules_attribute::apply;
 
-/// What makes a gate of its pre-activation.
+/// What makes a gate of its preactivation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// log(1 + e^x), the paper's reference (Section 2.0.1).

@@ -1,5 +1,5 @@
-//! What surrounds a matrix product: bias rows, their gradient, rows of a table by token, and products with
-//! one vector.
+//! What surrounds a matrix product: bias rows, their gradient, rows of a table by token, and
+//! products with one vector.
 
 use crate::Real;
 use crate::arch::Arch;

@@ -1,8 +1,8 @@
 //! The register-blocked inner loops of the `gemm` crates, one table per number type and instruction set.
 //!
-//! Only the microkernels are used: `gemm`'s own driver allocates on every call and packs both operands every
-//! time, while a training step multiplies by the same weights once per sequence. [`crate::product`] is the
-//! driver.
+//! Only the microkernels are used: `gemm`'s own driver allocates on every call and packs both operands
+//! every time, while a training step multiplies by the same weights once per sequence.
+//! [`crate::product`] is the driver.
 
 #[cfg(target_arch = "x86_64")]
 use crate::arch::Level;

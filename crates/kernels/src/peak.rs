@@ -21,8 +21,8 @@ fn chains<A: Arch, F: Real>(rounds: usize, x: F, y: F, out: &mut [F; LANES]) {
     *out = lanes;
 }
 
-/// Best `f32` FLOP/s of one core over about `seconds`, from a loop of multiply-adds that never leaves the
-/// registers.
+/// Best `f32` FLOP/s of one core over about `seconds`, from a loop of multiply-adds that
+/// never leaves the registers.
 pub fn measure(seconds: f64) -> f64 {
     let rounds = 100_000;
     let mut lanes = [0.5f32; LANES];

@@ -1,9 +1,9 @@
 //! Matrix products: `c (n x m) = a (n x k) . p (k x m)`, single-threaded, without allocation.
 //!
-//! The right operand is packed beforehand into strips of one microkernel tile. Weights are packed once per
-//! step and serve every sequence; activations are packed once per product. The left operand is read where it
-//! lies if its rows are contiguous; if its columns are, some rows at a time are gathered into a buffer on the
-//! stack.
+//! The right operand is packed beforehand into strips of one microkernel tile. Weights are packed once
+//! per step and serve every sequence; activations are packed once per product. The left operand is
+//! read where it lies if its rows are contiguous; if its columns are, some rows at a time are gathered
+//! into a buffer on the stack.
 //!
 //! Causal attention needs four products over triangles; [`Causal`] skips the tiles above the diagonal.
 
@@ -38,9 +38,9 @@ impl<'a, F> View<'a, F> {
     }
 }
 
-/// Which part of a product is needed. Tiles wholly outside are not computed; tiles on the edge are computed
-/// whole, so operands must be zero, and outputs may hold anything, just beyond the diagonal (less than one
-/// tile).
+/// Which part of a product is needed. Tiles wholly outside are not computed; tiles on the edge are
+/// computed whole, so operands must be zero, and outputs may hold anything, just beyond the
+/// diagonal (less than one tile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Causal {
     /// All of it.
@@ -212,8 +212,8 @@ struct Job<'a, F: Real> {
 }
 
 impl<F: Real> Job<'_, F> {
-    /// Strip by strip over a block of rows: the strip stays in the first-level cache, the block in the
-    /// second.
+    /// Strip by strip over a block of rows: the strip stays in the first-level
+    /// cache, the block in the second.
     fn by_strips(&self, inner: Range<usize>, add: bool) {
         let rows = self.kernels.rows;
         let block = (BLOCK / inner.len()).max(1).next_multiple_of(rows);

@@ -29,20 +29,20 @@ pub trait Real:
     + Sum
     + bytemuck::Pod
 {
-    /// 0.
+    /// Neutral in sums.
     const ZERO: Self;
-    /// 1.
+    /// Neutral in products.
     const ONE: Self;
-    /// Minus infinity.
+    /// The maximum of no values.
     const MINUS_INFINITY: Self;
 
     /// The nearest value to `x`.
     fn from_f64(x: f64) -> Self;
     /// Exact.
     fn to_f64(self) -> f64;
-    /// Square root.
+    /// Correctly rounded.
     fn sqrt(self) -> Self;
-    /// Absolute value.
+    /// With the sign bit cleared.
     fn abs(self) -> Self;
     /// True where the sign bit is set, minus zero included.
     fn is_sign_negative(self) -> bool;
@@ -51,7 +51,7 @@ pub trait Real:
 
     /// `(sin x, cos x)`; in `f32` accurate to 2 ulp of 1 for |x| up to 1e6.
     fn sin_cos<A: Arch>(self) -> (Self, Self);
-    /// e to the x.
+    /// e^x; 0 and infinity beyond its range.
     fn exp<A: Arch>(self) -> Self;
     /// Hyperbolic tangent.
     fn tanh<A: Arch>(self) -> Self;
@@ -74,8 +74,8 @@ pub trait Real:
         if self == Self::MINUS_INFINITY { Self::ZERO } else { y }
     }
 
-    /// The larger of two values; `other` if one is NaN. Compiles to one instruction, unlike the standard
-    /// `max`.
+    /// The larger of two values; `other` if one is NaN. Compiles to one instruction,
+    /// unlike the standard `max`.
     #[inline(always)]
     fn larger(self, other: Self) -> Self {
         if self > other { self } else { other }

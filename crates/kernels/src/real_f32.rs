@@ -1,6 +1,6 @@
-//! `f32` functions as branch-free polynomials. The coefficients are minimax fits (Remez exchange on the
-//! relative error) over the reduced ranges named beside them; each fit's own error is below 5e-9, well under
-//! an ulp.
+//! `f32` functions as branch-free polynomials. The coefficients are minimax fits (Remez exchange
+//! on the relative error) over the reduced ranges named beside them; each fit's own error is
+//! below 5e-9, well under an ulp.
 
 use crate::Real;
 use crate::arch::Arch;

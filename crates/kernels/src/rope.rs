@@ -1,6 +1,6 @@
 //! Rotary position of the transformer (Appendix B); its rates are also where omega starts (Section 3.5).
-//! Pairs (i, i + half) within a head turn by t * base^(-i / half); with an odd head width the last coordinate
-//! is left alone.
+//! Pairs (i, i + half) within a head turn by t * base^(-i / half); with an odd head width the last
+//! coordinate is left alone.
 
 use crate::Real;
 use crate::arch::Arch;

@@ -1,5 +1,5 @@
-//! The SwiGLU's nonlinearity between its matrix products, silu(gate) * up (Equation (1), second update;
-//! Section 2.0.3).
+//! The SwiGLU's nonlinearity between its matrix products, silu(gate) * up (Equation (1),
+//! second update; Section 2.0.3).
 
 use crate::Real;
 use crate::arch::Arch;
@@ -16,8 +16,8 @@ pub fn forward<A: Arch, F: Real>(m: usize, gate_up: &[F], hidden: &mut [F]) {
     }
 }
 
-/// Section 2.0.3: gate_up (n x 2m), dhidden (n x m) -> dgate_up (written, n x 2m), hidden (written
-/// again, n x m)
+/// Section 2.0.3: gate_up (n x 2m), dhidden (n x m) -> dgate_up (written, n x 2m),
+/// hidden (written again, n x m)
 #[apply(vectorised)]
 pub fn backward<A: Arch, F: Real>(
     m: usize,

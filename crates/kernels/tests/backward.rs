@@ -64,19 +64,31 @@ fn lift_backward() {
 fn gate_backward() {
     for activation in [Activation::Softplus, Activation::Sigmoid, Activation::Linear] {
         for (normalize, heads) in [(true, 1), (true, 3), (false, 2)] {
-            // Rows are wider than what is used, as sections of the joint pre-activations are.
+            // Rows are wider than what is used, as sections of the joint preactivations are.
             let stride = K + 2;
-            let (pre, weights) = (values(N * stride, 3), values(N * K, 4));
-            let forward = |pre: &[f64]| {
+            let (preactivations, weights) = (values(N * stride, 3), values(N * K, 4));
+            let forward = |preactivations: &[f64]| {
                 let (mut gates, mut inverse, mut slope) =
-                    (vec![0.0; N * K], vec![0.0; N * heads], pre.to_vec());
+                    (vec![0.0; N * K], vec![0.0; N * heads], preactivations.to_vec());
                 gate::forward(activation, normalize, heads, K, &mut slope, stride, &mut gates, &mut inverse);
                 (gates, inverse, slope)
             };
-            let (gates, inverse, slope) = forward(&pre);
-            let mut dpre = vec![0.0; N * stride];
-            gate::backward(normalize, heads, K, &slope, stride, &gates, &inverse, &weights, &mut dpre);
-            check(&format!("{activation:?}"), &pre, &dpre, |pre| dot(&forward(pre).0, &weights));
+            let (gates, inverse, slope) = forward(&preactivations);
+            let mut dpreactivations = vec![0.0; N * stride];
+            gate::backward(
+                normalize,
+                heads,
+                K,
+                &slope,
+                stride,
+                &gates,
+                &inverse,
+                &weights,
+                &mut dpreactivations,
+            );
+            check(&format!("{activation:?}"), &preactivations, &dpreactivations, |preactivations| {
+                dot(&forward(preactivations).0, &weights)
+            });
         }
     }
 }
@@ -86,42 +98,42 @@ fn drift_backward() {
     for (heads, extra) in [(1, 0), (2, 0), (3, 4)] {
         let shape = Heads { k: K, heads, extra };
         let (theta, omega) = (values(N * K, 1), values(K, 2));
-        let (gq, gk) = (values(N * K, 3), values(N * K, 4));
+        let (query_gate, key_gate) = (values(N * K, 3), values(N * K, 4));
         let (wq, wk) = (values(N * shape.row(), 5), values(N * shape.row(), 6));
         let first = 3;
-        let loss = |theta: &[f64], omega: &[f64], gq: &[f64], gk: &[f64], c: f64| {
+        let loss = |theta: &[f64], omega: &[f64], query_gate: &[f64], key_gate: &[f64], c: f64| {
             let (mut psi, mut cos, mut sin) = (vec![0.0; N * 2 * K], vec![0.0; N * K], vec![0.0; N * K]);
             lift::forward(K, theta, &mut psi);
             drift::table(omega, first, &mut cos, &mut sin);
-            let (mut q, mut key) = (vec![0.0; N * shape.row()], vec![0.0; N * shape.row()]);
-            drift::forward(shape, &psi, gq, gk, &cos, &sin, c, &mut q, &mut key);
-            (dot(&q, &wq) + dot(&key, &wk), psi, cos, sin)
+            let (mut query, mut key) = (vec![0.0; N * shape.row()], vec![0.0; N * shape.row()]);
+            drift::forward(shape, &psi, query_gate, key_gate, &cos, &sin, c, &mut query, &mut key);
+            (dot(&query, &wq) + dot(&key, &wk), psi, cos, sin)
         };
         let c = 0.7;
-        let (_, psi, cos, sin) = loss(&theta, &omega, &gq, &gk, c);
-        let (mut dgq, mut dgk) = (vec![0.0; N * K], vec![0.0; N * K]);
+        let (_, psi, cos, sin) = loss(&theta, &omega, &query_gate, &key_gate, c);
+        let (mut dquery_gate, mut dkey_gate) = (vec![0.0; N * K], vec![0.0; N * K]);
         let (mut dtheta, mut domega) = (vec![0.0; N * K], vec![0.0; K]);
         let dc = drift::backward(
             shape,
             first,
             &psi,
-            &gq,
-            &gk,
+            &query_gate,
+            &key_gate,
             &cos,
             &sin,
             c,
             &wq,
             &wk,
-            &mut dgq,
-            &mut dgk,
+            &mut dquery_gate,
+            &mut dkey_gate,
             &mut dtheta,
             &mut domega,
         );
-        check("theta", &theta, &dtheta, |x| loss(x, &omega, &gq, &gk, c).0);
-        check("omega", &omega, &domega, |x| loss(&theta, x, &gq, &gk, c).0);
-        check("gq", &gq, &dgq, |x| loss(&theta, &omega, x, &gk, c).0);
-        check("gk", &gk, &dgk, |x| loss(&theta, &omega, &gq, x, c).0);
-        check("c", &[c], &[dc], |x| loss(&theta, &omega, &gq, &gk, x[0]).0);
+        check("theta", &theta, &dtheta, |x| loss(x, &omega, &query_gate, &key_gate, c).0);
+        check("omega", &omega, &domega, |x| loss(&theta, x, &query_gate, &key_gate, c).0);
+        check("query_gate", &query_gate, &dquery_gate, |x| loss(&theta, &omega, x, &key_gate, c).0);
+        check("key_gate", &key_gate, &dkey_gate, |x| loss(&theta, &omega, &query_gate, x, c).0);
+        check("c", &[c], &[dc], |x| loss(&theta, &omega, &query_gate, &key_gate, x[0]).0);
     }
 }
 
@@ -198,16 +210,16 @@ fn bound_backward() {
 
 #[test]
 fn swiglu_backward() {
-    let (pre, weights) = (values(N * 2 * K, 1), values(N * K, 2));
-    let forward = |pre: &[f64]| {
+    let (gate_up, weights) = (values(N * 2 * K, 1), values(N * K, 2));
+    let forward = |gate_up: &[f64]| {
         let mut hidden = vec![0.0; N * K];
-        swiglu::forward(K, pre, &mut hidden);
+        swiglu::forward(K, gate_up, &mut hidden);
         hidden
     };
-    let (mut dpre, mut hidden) = (vec![0.0; N * 2 * K], vec![0.0; N * K]);
-    swiglu::backward(K, &pre, &weights, &mut dpre, &mut hidden);
-    assert_eq!(hidden, forward(&pre));
-    check("pre", &pre, &dpre, |pre| dot(&forward(pre), &weights));
+    let (mut dgate_up, mut hidden) = (vec![0.0; N * 2 * K], vec![0.0; N * K]);
+    swiglu::backward(K, &gate_up, &weights, &mut dgate_up, &mut hidden);
+    assert_eq!(hidden, forward(&gate_up));
+    check("gate_up", &gate_up, &dgate_up, |gate_up| dot(&forward(gate_up), &weights));
 }
 
 #[test]

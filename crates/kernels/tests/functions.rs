@@ -1,5 +1,5 @@
-//! Accuracy of the elementary functions over the whole range they see, on every instruction set this machine
-//! has.
+//! Accuracy of the elementary functions over the whole range they see, on every
+//! instruction set this machine has.
 
 use kuramoto_kernels::arch::{self, Level};
 use kuramoto_kernels::real::map;

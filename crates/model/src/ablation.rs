@@ -77,7 +77,7 @@ impl PartialEq for Ablation {
 impl Eq for Ablation {}
 
 impl Ablation {
-    /// The row of that name.
+    /// Looks a row up, or fails with the names there are.
     pub fn named(name: &str) -> Result<Ablation> {
         ABLATIONS.iter().find(|a| a.name == name).copied().ok_or_else(|| Error::Field {
             field: "ablation",

@@ -12,19 +12,19 @@ pub const MAX_CONTEXT: usize = 65_536;
 /// Distinct bytes.
 pub const MAX_VOCAB: usize = 256;
 
-/// What weighs phase alignment in the score.
+/// What weighs phase alignment in the score of Equation (1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Query and key gates, the diagonal metric.
     Gates,
-    /// Nothing: gq = gk = 1.
+    /// Nothing: g^q = g^k = 1.
     None,
     /// A learned low-rank frame, which also transports circular values.
     Transport,
 }
 
-/// What makes a gate of its pre-activation.
+/// What makes a gate of its preactivation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateActivation {
@@ -36,7 +36,7 @@ pub enum GateActivation {
     Linear,
 }
 
-/// What attention averages.
+/// What attention averages (Section 2.0.2, Remark 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Value {
@@ -46,7 +46,7 @@ pub enum Value {
     Projection,
 }
 
-/// The second increment of a layer.
+/// The second update of Equation (1) (Section 2.0.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeedForward {
@@ -58,7 +58,7 @@ pub enum FeedForward {
     None,
 }
 
-/// How logits are read from the last phases.
+/// How logits are read from the last phases (Section 2.0.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Readout {
@@ -121,7 +121,7 @@ pub struct KuramotoConfig {
     pub dropout: f64,
     /// What weighs phase alignment in the score.
     pub metric: Metric,
-    /// Makes gates of their pre-activations; only with `metric = "gates"`.
+    /// Makes gates of their preactivations; only with `metric = "gates"`.
     pub gate_activation: GateActivation,
     /// Divides gates by their mean over the head; only with `metric = "gates"`.
     pub gate_normalization: bool,
@@ -135,7 +135,7 @@ pub struct KuramotoConfig {
     pub value_gate: bool,
     /// Bounds the attention increment.
     pub value_bound: bool,
-    /// The second increment.
+    /// What computes the second update of Equation (1).
     pub feed_forward: FeedForward,
     /// One feed-forward block serves all layers.
     pub shared_feed_forward: bool,

@@ -6,7 +6,7 @@ pub enum Error {
     /// A field outside its range.
     #[error("{field} = {value} is not allowed: {allowed}")]
     Field {
-        /// The configuration field.
+        /// Its name in configuration files.
         field: &'static str,
         /// What it was set to.
         value: String,
@@ -43,11 +43,11 @@ pub enum Error {
          tokens run from 0 to vocab - 1"
     )]
     Token {
-        /// The token.
+        /// What was given.
         token: u8,
         /// Where it stands.
         position: usize,
-        /// Vocabulary size.
+        /// Distinct tokens of the model.
         vocab: usize,
     },
     /// Inputs and targets, or sequences of a batch, of different lengths.

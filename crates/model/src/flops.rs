@@ -1,9 +1,9 @@
 //! The arithmetic the mathematical model asks for, counted from the configuration alone.
 //!
-//! Only matrix products count, two operations per multiply-add: shared gates once per layer that uses them,
-//! causal attention at its true half, a training step at three times a forward pass. Savings of the
-//! implementation, such as layer 0's table by byte, do not lower the count, and elementwise work does not
-//! raise it.
+//! Only matrix products count, two operations per multiply-add: shared gates once per layer that
+//! uses them, causal attention at its true half, a training step at three times a forward pass.
+//! Savings of the implementation, such as layer 0's table by byte, do not lower the count, and
+//! elementwise work does not raise it.
 
 use crate::config::{FeedForward, KuramotoConfig, Metric, TransformerConfig, Value};
 use crate::model_config::ModelConfig;

@@ -3,11 +3,11 @@
 /// The gates of a Kuramoto layer (n x k each); one that the configuration does not have is empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Gates<'a, F> {
-    /// g^q.
+    /// g^q of Equation (1).
     pub query: &'a [F],
-    /// g^k.
+    /// g^k of Equation (1).
     pub key: &'a [F],
-    /// v, in rows of `value_stride`.
+    /// v of Equation (1), in rows of `value_stride`.
     pub value: &'a [F],
     /// Distance between rows of `value`.
     pub value_stride: usize,
@@ -22,10 +22,10 @@ pub trait Hooks<F> {
     }
     /// The state (n x width) entering layer `layer`; with `layer` = L, the last state.
     fn state(&mut self, _layer: usize, _state: &mut [F]) {}
-    /// The gates of a Kuramoto layer.
+    /// What gates a Kuramoto layer computed; a transformer layer has none.
     fn gates(&mut self, _layer: usize, _gates: Gates<'_, F>) {}
-    /// The attention of one head (n rows of `stride`), before dropout. Entries above the diagonal must stay
-    /// zero.
+    /// The attention of one head (n rows of `stride`), before dropout. Entries above
+    /// the diagonal must stay zero.
     fn attention(&mut self, _layer: usize, _head: usize, _stride: usize, _attention: &mut [F]) {}
     /// The state after the attention increment of `layer`.
     fn middle(&mut self, _layer: usize, _state: &mut [F]) {}

@@ -12,33 +12,33 @@ pub enum ParameterKind {
     Phase,
     /// A matrix of a linear map, or a transformer embedding.
     Weight,
-    /// A bias vector.
+    /// What a linear map or a layer norm adds.
     Bias,
     /// A layer-norm scale.
     Norm,
-    /// Drift rates.
+    /// omega of the Kuramoto model, radians per position.
     Rate,
-    /// A single number.
+    /// tau, a logarithm of a radius, or the logit scale.
     Scalar,
 }
 
 /// A stretch of the arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
-    /// First element.
+    /// Index of its first element.
     pub start: usize,
-    /// Number of elements.
+    /// In elements.
     pub len: usize,
 }
 
 impl Slot {
-    /// The slot's part of an arena.
+    /// Its part of an arena: of parameters, of a gradient, of moments.
     #[inline]
     pub fn slice<'a, F>(&self, arena: &'a [F]) -> &'a [F] {
         &arena[self.start..self.start + self.len]
     }
 
-    /// The slot's part of an arena, to write.
+    /// As [`Slot::slice`], to write.
     #[inline]
     pub fn slice_mut<'a, F>(&self, arena: &'a mut [F]) -> &'a mut [F] {
         &mut arena[self.start..self.start + self.len]
@@ -51,7 +51,7 @@ impl Slot {
     }
 }
 
-/// A named parameter.
+/// One parameter tensor, row-major in the arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     /// Name in weight files.
@@ -60,7 +60,7 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     /// Where it lies.
     pub slot: Slot,
-    /// What it is.
+    /// Decides its weight decay and its start.
     pub kind: ParameterKind,
 }
 
@@ -89,7 +89,7 @@ impl Layout {
         &self.tensors
     }
 
-    /// The parameter of that name.
+    /// By its name in weight files; None if there is no such parameter.
     pub fn find(&self, name: &str) -> Option<&Tensor> {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }

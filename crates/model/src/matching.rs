@@ -10,9 +10,9 @@ use crate::model_config::ModelConfig;
 /// A width and the parameters it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matched {
-    /// The width.
+    /// k of the Kuramoto model, or d of the transformer.
     pub width: usize,
-    /// The exact parameter count.
+    /// How many the model has at that width.
     pub parameters: usize,
 }
 

@@ -50,8 +50,8 @@ pub enum ModelConfig {
     Transformer(TransformerConfig),
 }
 
-/// Runs an expression with the network of a [`ModelConfig`] for a context: the one place that knows which
-/// there are.
+/// Runs an expression with the network of a [`ModelConfig`] for a context: the one place
+/// that knows which there are.
 #[macro_export]
 macro_rules! with_network {
     ($config:expr, $context:expr, |$network:ident| $body:expr) => {

@@ -10,20 +10,20 @@ use kuramoto_kernels::{Dropout, Real, dropout};
 pub struct SequenceDropout {
     /// Probability of dropping; 0 for evaluation.
     pub rate: f64,
-    /// The run's seed.
+    /// Of the run.
     pub seed: u64,
     /// Optimizer step.
     pub step: u64,
-    /// Which sequence of the batch.
+    /// Its place in the batch.
     pub sequence: u64,
 }
 
 /// What a pass over one sequence is given.
 #[derive(Debug)]
 pub struct Pass<'a, F, T> {
-    /// The parameter arena.
+    /// All parameters, in the order of the layout.
     pub parameters: &'a [F],
-    /// The tables derived from it.
+    /// Derived from these parameters by [`Network::prepare`].
     pub tables: &'a T,
     /// The sequence; n is its length.
     pub tokens: &'a [u8],
@@ -54,10 +54,10 @@ impl SequenceDropout {
 
 /// A model that runs one sequence at a time.
 ///
-/// `Tables` are derived from the parameters once per step and shared by all threads; a `Workspace` holds one
-/// sequence's activations. A sequence's gradient has [`Network::gradient_len`] elements: the parameters',
-/// then those of the tables, which [`Network::finish`] folds into the parameters' once all sequences are
-/// summed.
+/// `Tables` are derived from the parameters once per step and shared by all threads; a `Workspace`
+/// holds one sequence's activations. A sequence's gradient has [`Network::gradient_len`] elements: the
+/// parameters', then those of the tables, which [`Network::finish`] folds into the parameters' once
+/// all sequences are summed.
 /// [`Weights`](crate::Weights) keeps parameters and tables together.
 pub trait Network<F: Real>: Clone + Send + Sync {
     /// Derived from the parameters, once per step.
@@ -99,8 +99,8 @@ pub trait Network<F: Real>: Clone + Send + Sync {
     fn logits(&self, parameters: &[F], work: &Self::Workspace, n: usize) -> Vec<F>;
     /// Losses in nats (n) of the last forward pass; uses up its logits.
     fn losses<'w>(&self, parameters: &[F], work: &'w mut Self::Workspace, targets: &[u8]) -> &'w [f64];
-    /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the forward pass of
-    /// the same `pass`.
+    /// Summed loss in nats, and `weight` times its gradient added to `gradient`; uses up the
+    /// forward pass of the same `pass`.
     fn backward(
         &self,
         pass: &Pass<'_, F, Self::Tables>,
@@ -111,8 +111,8 @@ pub trait Network<F: Real>: Clone + Send + Sync {
     ) -> f64;
     /// Folds the tables' part of a summed gradient into the parameters' part.
     fn finish(&self, parameters: &[F], tables: &mut Self::Tables, gradient: &mut [F]);
-    /// The logits (vocab) that follow the one token of `pass`, which stands at `position`; the cache holds
-    /// those before.
+    /// The logits (vocab) that follow the one token of `pass`, which stands at `position`; the
+    /// cache holds those before.
     fn decode<'c>(
         &self,
         pass: &Pass<'_, F, Self::Tables>,

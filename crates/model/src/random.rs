@@ -1,8 +1,8 @@
 //! Random draws, each a pure function of a generator's bits: uniform, normal, an index, an order.
 //!
-//! Generators are [`ChaCha8Rng`]s, seeded by a run and with a stream for each purpose, so that no draw moves
-//! another. The bits of every function here are part of the results of a run: a change starts every model
-//! elsewhere.
+//! Generators are [`ChaCha8Rng`]s, seeded by a run and with a stream for each purpose, so that no
+//! draw moves another. The bits of every function here are part of the results of a run: a change
+//! starts every model elsewhere.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -49,8 +49,8 @@ pub fn below_u32(random: &mut impl Rng, end: u32) -> u32 {
     ((u64::from(random.next_u32()) * u64::from(end)) >> 32) as u32
 }
 
-/// A uniformly random order, by Fisher and Yates from the end, with one [`below_u64`] for each item but the
-/// first.
+/// A uniformly random order, by Fisher and Yates from the end, with one [`below_u64`]
+/// for each item but the first.
 pub fn shuffle_u64<T>(random: &mut impl Rng, items: &mut [T]) {
     for last in (1..items.len()).rev() {
         items.swap(last, below_u64(random, last as u64 + 1) as usize);

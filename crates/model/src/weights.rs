@@ -1,5 +1,5 @@
-//! What is learned: a network, its parameters, and the tables derived from them, which always belong
-//! together.
+//! What is learned: a network, its parameters, and the tables derived from them,
+//! which always belong together.
 
 use crate::error::{Error, Result};
 use crate::hooks::Hooks;
@@ -59,17 +59,17 @@ impl<F: Real, N: Network<F>> Weights<F, N> {
         network.layout().count() * size_of::<F>() + network.table_bytes()
     }
 
-    /// The network.
+    /// What these are the parameters of.
     pub fn network(&self) -> &N {
         &self.network
     }
 
-    /// The parameter arena.
+    /// All parameters, in the order of the network's layout.
     pub fn parameters(&self) -> &[F] {
         &self.parameters
     }
 
-    /// A parameter by its name.
+    /// One parameter, by its name in weight files; None if the network has no such parameter.
     pub fn parameter(&self, name: &str) -> Option<&[F]> {
         self.network.layout().find(name).map(|tensor| tensor.slot.slice(&self.parameters))
     }
@@ -111,9 +111,9 @@ impl<F: Real, N: Network<F>> Weights<F, N> {
         Ok(self.network.losses(&self.parameters, work, targets))
     }
 
-    /// Runs one sequence forward and backward: its summed loss in nats, and `weight` times the gradient added
-    /// to `gradient`, which has room for [`Network::gradient_len`]. Tokens and targets must have been
-    /// checked.
+    /// Runs one sequence forward and backward: its summed loss in nats, and `weight` times the
+    /// gradient added to `gradient`, which has room for [`Network::gradient_len`]. Tokens and
+    /// targets must have been checked.
     pub fn add_gradient(
         &self,
         tokens: &[u8],
@@ -147,7 +147,8 @@ impl<F: Real, N: Network<F>> Clone for Weights<F, N> {
     }
 }
 
-/// Decodes one byte at a time, keeping keys and values of the past: no byte is computed twice, nothing is allocated.
+/// Decodes one byte at a time, keeping keys and values of the past: no byte is computed
+/// twice, nothing is allocated.
 pub struct Decoder<'w, F: Real, N: Network<F>> {
     weights: &'w Weights<F, N>,
     cache: N::Cache,

@@ -1,7 +1,7 @@
 //! Named buffers from one list: their allocation and their planned size cannot disagree.
 
-/// Declares a struct of [`AlignedVec`](kuramoto_kernels::AlignedVec)s, each with its length in terms of the
-/// sizes.
+/// Declares a struct of [`AlignedVec`](kuramoto_kernels::AlignedVec)s, each with its
+/// length in terms of the sizes.
 macro_rules! buffers {
     (
         $(#[$attribute:meta])*

@@ -55,9 +55,9 @@ fn check<N: Network<f64>>(what: &str, network: N, samples: usize, seed: u64) {
                 let far = loss_at(center + 2.0 * step) - loss_at(center - 2.0 * step);
                 (8.0 * near - far) / (12.0 * step)
             };
-            // Signed gates are divided by a mean of absolute values: a difference that straddles a zero of a
-            // gate sees both sides of a kink, a shorter one does not. A wrong gradient is wrong at every
-            // step.
+            // Signed gates are divided by a mean of absolute values: a difference that straddles
+            // a zero of a gate sees both sides of a kink, a shorter one does not. A wrong
+            // gradient is wrong at every step.
             let slopes = [step, 0.1 * step, 0.01 * step].map(&mut slope_at);
             loss_at(center);
             let off_by = |slope: f64| (slope - gradient[at]).abs();

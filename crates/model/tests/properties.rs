@@ -136,8 +136,8 @@ proptest! {
         }
     }
 
-    /// Phases live on a circle up to the first SwiGLU: a full turn of an embedding phase changes nothing
-    /// before it.
+    /// Phases live on a circle up to the first SwiGLU: a full turn of an embedding phase
+    /// changes nothing before it.
     #[test]
     fn a_full_turn_changes_nothing_before_the_feed_forward(
         pick in 0..COMBINATIONS,

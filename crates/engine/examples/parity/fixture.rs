@@ -39,8 +39,8 @@ pub struct Worst {
 pub struct Errors {
     /// Largest difference within a tensor relative to the largest magnitude of that tensor.
     pub worst: Worst,
-    /// Squared norms of the difference and of the fixture, over all tensors of a kind ("grad" for every
-    /// gradient).
+    /// Squared norms of the difference and of the fixture, over all tensors of a kind
+    /// ("grad" for every gradient).
     norms: BTreeMap<String, [f64; 2]>,
 }
 

@@ -1,9 +1,9 @@
 //! Training on many cores and many machines, the same bits for any number of threads and processes.
 //!
-//! Sequence i of a batch belongs to lane i mod `lanes`. A lane's gradient is summed sequence by sequence in
-//! order, the lanes in a fixed binary tree (`reduction.rs`); a process owns neighbouring lanes, a thread
-//! takes whole ones. Everything is sized when the engine is made, and a step of a single process allocates
-//! nothing.
+//! Sequence i of a batch belongs to lane i mod `lanes`. A lane's gradient is summed sequence by
+//! sequence in order, the lanes in a fixed binary tree (`reduction.rs`); a process owns neighbouring
+//! lanes, a thread takes whole ones. Everything is sized when the engine is made, and a step of a
+//! single process allocates nothing.
 
 use super::evaluator::CpuEvaluator;
 use super::lanes::Lanes;
@@ -39,8 +39,8 @@ pub struct CpuEngine<F: Real, N: Network<F>> {
 }
 
 impl<F: Real, N: Network<F>> CpuEngine<F, N> {
-    /// An engine that shares its lanes with those of the other processes of the device. All must be made and
-    /// used alike.
+    /// An engine that shares its lanes with those of the other processes of the device. All
+    /// must be made and used alike.
     pub fn new(network: N, shape: &Shape, cpu: &Cpu) -> Result<Self> {
         let lanes = shape.lanes;
         within("lanes", lanes)?;
@@ -80,13 +80,13 @@ impl<F: Real, N: Network<F>> CpuEngine<F, N> {
         &self.evaluator.weights
     }
 
-    /// Changes parameters.
+    /// Changes parameters, and derives again what depends on them.
     pub fn edit<R>(&mut self, change: impl FnOnce(&N, &mut [F]) -> R) -> R {
         self.evaluator.weights.edit(change)
     }
 
-    /// The threads that work here. A training loop run inside `install` of this pool allocates nothing per
-    /// step.
+    /// The threads that work here. A training loop run inside `install` of this pool
+    /// allocates nothing per step.
     pub fn pool(&self) -> Arc<ThreadPool> {
         self.evaluator.pool.clone()
     }
@@ -271,8 +271,8 @@ impl<N: Network<f32>> Engine for CpuEngine<f32, N> {
         })
     }
 
-    /// A machine that rounds differently would train another model than the first, and spoil that one's
-    /// gradients.
+    /// A machine that rounds differently would train another model than the first, and
+    /// spoil that one's gradients.
     fn check_agreement(&mut self) -> Result<()> {
         let group = &self.evaluator.group;
         let mut sums =

@@ -20,8 +20,8 @@ pub(super) struct Lanes<'a, F: Real, N: Network<F>> {
 }
 
 impl<F: Real, N: Network<F>> Lanes<'_, F, N> {
-    /// Writes the gradients of the mean loss, and summed losses (lanes x sequences of a lane), of the lanes
-    /// `own`.
+    /// Writes the gradients of the mean loss, and summed losses (lanes x sequences of a
+    /// lane), of the lanes `own`.
     pub fn run(&self, own: Range<usize>, gradients: &mut [AlignedVec<F>], losses: &mut [f64]) {
         let (stride, weight) = (losses.len() / own.len(), 1.0 / self.batch.tokens.len() as f64);
         let rate = self.weights.network().dropout();

@@ -30,7 +30,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// A single process.
+    /// So many threads of this process alone.
     pub fn new(threads: usize) -> Cpu {
         Cpu { threads, pin: false, group: Arc::new(SingleProcess) }
     }

@@ -98,7 +98,7 @@ impl<F: Real> Reduction<F> {
         self.lanes
     }
 
-    /// The lanes of this process.
+    /// Which lanes this process sums; they are neighbours.
     pub(crate) fn own(&self) -> Range<usize> {
         self.own.clone()
     }

@@ -1,5 +1,5 @@
-//! A group whose processes are threads of one process: what groups do can be tested without starting
-//! processes.
+//! A group whose processes are threads of one process: what groups do can be tested
+//! without starting processes.
 
 use kuramoto_engine::Group;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};

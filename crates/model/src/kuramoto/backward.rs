@@ -243,8 +243,8 @@ impl Kuramoto {
     }
 
     /// Equation (1), v . a; Lemma 2: dupdate, psi, resultant, value gates -> the value section of
-    /// dpreactivations (written), dresultant (written), dtheta; without a value gate, its gradient goes to
-    /// `unused`
+    /// dpreactivations (written), dresultant (written), dtheta; without a value gate, its
+    /// gradient goes to `unused`
     fn direction_backward<F: Real>(
         &self,
         n: usize,
@@ -406,9 +406,9 @@ impl Kuramoto {
         gradient[self.slots.tau.start] += F::from_f64(dscale / self.root_of_head());
     }
 
-    /// Table 3, low-rank value transport: dquery, dkey after each head's phasors, the key's phasors, frames
-    /// -> dkey of the phasors, the frame section of dpreactivations; returns the gradient of the score's
-    /// scale
+    /// Table 3, low-rank value transport: dquery, dkey after each head's phasors, the key's
+    /// phasors, frames -> dkey of the phasors, the frame section of dpreactivations; returns the
+    /// gradient of the score's scale
     fn contract_phasors_backward<F: Real>(
         &self,
         n: usize,

@@ -258,8 +258,8 @@ impl Kuramoto {
         }
     }
 
-    /// Columns of psi and of the resultant that belong to a head: cosines and sines, adjacent if there is one
-    /// head.
+    /// Columns of psi and of the resultant that belong to a head: cosines and sines,
+    /// adjacent if there is one head.
     pub(super) fn value_columns(&self, head: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (k, kh) = (self.config.width, self.heads().kh());
         let (parts, width) = if self.config.heads == 1 { (1, 2 * k) } else { (2, kh) };

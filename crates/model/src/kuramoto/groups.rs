@@ -1,5 +1,5 @@
-//! Slices that stages read and write together: `T` is `&[F]` where a stage reads them, `&mut [F]` where it
-//! writes them.
+//! Slices that stages read and write together: `T` is `&[F]` where a stage reads them, `&mut
+//! [F]` where it writes them.
 
 /// One of each side of the score: metric gates (n x k), their inverse means (n x h), or phasors (n x row).
 #[derive(Clone, Copy)]

@@ -78,7 +78,7 @@ impl Kuramoto {
         Ok(Kuramoto { config, context, layout, slots })
     }
 
-    /// The configuration.
+    /// What the model was made from; it is valid.
     pub fn config(&self) -> &KuramotoConfig {
         &self.config
     }
@@ -115,7 +115,7 @@ impl Kuramoto {
         attention_stride(self.context)
     }
 
-    /// tau / sqrt(k / h) of Equation (1), a factor of the query phasors.
+    /// The score scale of Equation (1) with k / h coordinates per head, a factor of the query phasors.
     fn score_scale<F: Real>(&self, parameters: &[F]) -> F {
         F::from_f64(parameters[self.slots.tau.start].to_f64() / self.root_of_head())
     }

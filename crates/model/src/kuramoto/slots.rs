@@ -57,8 +57,8 @@ pub struct Slots {
     pub layers: Vec<LayerSlots>,
     pub readout: ReadoutSlots,
     pub logit_scale: Slot,
-    /// In a lane's gradient, after the parameters: the lifted prototypes (V x 2k); empty with a linear
-    /// readout.
+    /// In a lane's gradient, after the parameters: the lifted prototypes (V x 2k);
+    /// empty with a linear readout.
     pub table_proto: Slot,
     /// In a lane's gradient, at its end: layer 0's table of `preactivations` (V x m).
     pub table_preactivations: Slot,

@@ -146,8 +146,8 @@ impl<F: Real> Workspace<F> {
         floats * size_of::<F>() + sizes.t * size_of::<f64>()
     }
 
-    /// Room for any activation as a right operand: (T x width) for gradients of weights, (row x T) for
-    /// scores.
+    /// Room for any activation as a right operand: (T x width) for gradients of
+    /// weights, (row x T) for scores.
     fn packed(s: &Sizes) -> (usize, usize) {
         // Transposed operands pad T instead of the width; a spare tile covers both.
         (s.t + 64, (2 * s.k).max(s.row).max(s.gate_up / 2) + 64)

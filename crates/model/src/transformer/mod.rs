@@ -1,4 +1,4 @@
-//! The parameter-matched transformer: RoPE attention, SwiGLU, pre-norm (Appendix B, `app:experimental`).
+//! The parameter-matched transformer of Appendix B (`app:experimental`): RoPE attention, SwiGLU, pre-norm.
 //!
 //! Names in the code; n tokens, d channels, h heads. The paper gives this model no symbols of its own.
 //!
@@ -82,7 +82,7 @@ impl Transformer {
         Ok(Transformer { config, context, layout, slots })
     }
 
-    /// The configuration.
+    /// What the model was made from; it is valid.
     pub fn config(&self) -> &TransformerConfig {
         &self.config
     }

@@ -1,5 +1,5 @@
-//! What is derived from the parameters once per step: packed weights, and layer 0's queries, keys and values
-//! by byte.
+//! What is derived from the parameters once per step: packed weights, and layer 0's
+//! queries, keys and values by byte.
 
 use super::Transformer;
 use crate::packed::PackedMap;
