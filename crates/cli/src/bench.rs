@@ -1,8 +1,8 @@
 //! `kuramoto bench`: speed and memory against this machine's multiply-add peak.
 //!
-//! Each configuration is measured in a process of its own, so that peaks of resident memory do not mix. The peak is
-//! measured beside each, on every thread at once, so that a busy machine lowers both sides of a utilisation.
-//! Several numbers of threads are measured in turns, so that their ratios are of one time.
+//! Each configuration is measured in a process of its own, so that peaks of resident memory do not mix. The
+//! peak is measured beside each, on every thread at once, so that a busy machine lowers both sides of a
+//! utilisation. Several numbers of threads are measured in turns, so that their ratios are of one time.
 
 use crate::scaling::{self, Point};
 use crate::table::{Table, thousands};
@@ -163,7 +163,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let peak = all.iter().map(|m| m.peak_flops_per_core).fold(0.0, f64::max);
     if arguments.json {
         let report = serde_json::json!({
-            "peak_flops_per_core": peak, "threads": how.threads, "training": all, "kuramoto_over_transformer": ratios(&all)
+            "peak_flops_per_core": peak, "threads": how.threads, "training": all,
+            "kuramoto_over_transformer": ratios(&all)
         });
         crate::print(&format!("{report}\n"))
     } else {

@@ -1,7 +1,8 @@
-//! `kuramoto`: Kuramoto Attention on the command line. Parses, calls, prints; the science is in the libraries.
+//! `kuramoto`: Kuramoto Attention on the command line. Parses, calls, prints; the science is in the
+//! libraries.
 //!
-//! Exit codes: 0 done, 1 something failed, 2 the command line or its input was not understood; training that was asked
-//! to stop and saved its state: 130 after Ctrl-C, 143 after SIGTERM,
+//! Exit codes: 0 done, 1 something failed, 2 the command line or its input was not understood; training that
+//! was asked to stop and saved its state: 130 after Ctrl-C, 143 after SIGTERM,
 //! 141 when nobody read its rows any more.
 
 mod bench;

@@ -45,11 +45,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let models: Vec<_> = rows
             .iter()
             .map(|(model, _, Matched { width, parameters })| {
-                json!({"model": model, "width": width, "parameters": parameters, "percent_off": off(*parameters)})
+                let off = off(*parameters);
+                json!({"model": model, "width": width, "parameters": parameters, "percent_off": off})
             })
             .collect();
         let request = json!({
-            "budget": budget, "layers": layers, "heads": heads, "vocab": vocab, "ablations": ablations, "models": models
+            "budget": budget, "layers": layers, "heads": heads, "vocab": vocab,
+            "ablations": ablations, "models": models
         });
         return crate::print(&format!("{request}\n"));
     }

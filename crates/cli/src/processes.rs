@@ -1,5 +1,5 @@
-//! `mpirun kuramoto train`: what several processes do apart from training. The first one writes and prints; the others
-//! follow.
+//! `mpirun kuramoto train`: what several processes do apart from training. The first one writes and prints;
+//! the others follow.
 
 use crate::signals::Signals;
 use anyhow::Result;
@@ -7,8 +7,8 @@ use kuramoto_engine::Processes;
 use kuramoto_train::{Error, Observer};
 use std::process::ExitCode;
 
-/// The exit code of a process that follows: the first one's code counts, and one that leaves with another makes `mpirun`
-/// end the first before it has printed.
+/// The exit code of a process that follows: the first one's code counts, and one that leaves with another
+/// makes `mpirun` end the first before it has printed.
 pub const FOLLOWED: ExitCode = ExitCode::SUCCESS;
 
 /// A result that counts only if no process failed. What fails in the first process is said by it alone.
@@ -34,7 +34,8 @@ pub fn could_not_begin(processes: &Processes, error: anyhow::Error) -> Result<Ex
     Ok(FOLLOWED)
 }
 
-/// After an error in training. A bad step is one for all; of any other, the rest do not know and would wait for ever.
+/// After an error in training. A bad step is one for all; of any other, the rest do not know and would wait
+/// for ever.
 pub fn failed(processes: &Processes, error: anyhow::Error) -> Result<ExitCode> {
     let known_to_all = matches!(error.downcast_ref(), Some(Error::BadStep { .. }));
     if processes.group().size() > 1 && !known_to_all {

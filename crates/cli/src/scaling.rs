@@ -19,8 +19,8 @@ pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points
     let tokens = (sequences * context) as f64;
     let (one, costs) = (points[0].tokens_per_s, points[0].costs);
     let mut text = format!(
-        "\n{name}: a sequence takes {:.1} ms on one thread, an addition of two gradients {:.2} ms, norm and update {:.2} ms, \
-         the rest {:.2} ms; a gradient has {:.2} MB\n\n",
+        "\n{name}: a sequence takes {:.1} ms on one thread, an addition of two gradients {:.2} ms, norm and \
+         update {:.2} ms, the rest {:.2} ms; a gradient has {:.2} MB\n\n",
         1e3 * costs.sequence,
         1e3 * costs.addition,
         1e3 * costs.update,
@@ -60,6 +60,6 @@ pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points
         }
         write!(text, "\npredicted, batches of {batch} x {context}, a lane a core:\n\n{table}").ok();
     }
-    text + "\ncores like these, each as fast beside the others as alone; machines joined by 10 Gbit/s and 50 us; a batch \
-            keeps as many cores busy as it has sequences\n"
+    text + "\ncores like these, each as fast beside the others as alone; machines joined by 10 Gbit/s and \
+            50 us; a batch keeps as many cores busy as it has sequences\n"
 }

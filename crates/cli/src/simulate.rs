@@ -81,8 +81,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut files = vec![write(&arguments.out, "transition.csv", &csv(&found))?];
     files.extend(figure(frequencies, &found).save(&arguments.out)?);
     crate::print(&format!(
-        "{count} oscillators, {} frequencies of width {width}: critical coupling {critical:.4} (of an infinite \
-         population, all with all)\n\n{}\n{}",
+        "{count} oscillators, {} frequencies of width {width}: critical coupling {critical:.4} (of an \
+         infinite population, all with all)\n\n{}\n{}",
         arguments.frequencies,
         table(&found),
         written(&files)

@@ -1,7 +1,7 @@
 //! Bytes for people's eyes.
 
-/// Valid UTF-8 as it is, other bytes as \xNN, control characters but line breaks escaped: nothing a model writes can
-/// steer the terminal.
+/// Valid UTF-8 as it is, other bytes as \xNN, control characters but line breaks escaped: nothing a model
+/// writes can steer the terminal.
 pub fn printable(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {

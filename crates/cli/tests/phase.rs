@@ -14,8 +14,8 @@ fn kuramoto(folder: &Path) -> Command {
 fn trained() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, kind) in [("run", "kuramoto"), ("other", "transformer")] {
-        let tiny = "train --set data.bytes=60000 --batch 4 --context 32 --width 8 --layers 2 --heads 2 --steps 20 \
-                    --validate-every 10 --validation-windows 10 --warmup 5";
+        let tiny = "train --set data.bytes=60000 --batch 4 --context 32 --width 8 --layers 2 --heads 2 \
+                    --steps 20 --validate-every 10 --validation-windows 10 --warmup 5";
         kuramoto(folder.path())
             .args(tiny.split_whitespace())
             .args(["--model", kind, "--out", name])

@@ -84,8 +84,8 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
-    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; \
-                  base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+                  connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     for (name, value) in [
         ("content-security-policy", policy),
         ("x-content-type-options", "nosniff"),

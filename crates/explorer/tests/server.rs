@@ -24,7 +24,8 @@ fn trained(folder: &Path, kind: &str) {
 }
 
 fn trained_with(folder: &Path, kind: &str, seed: u64) {
-    let text = "data.bytes = 60000\nlength = { steps = 6 }\nbatch = { sequences = 2, context = 32 }\nvalidation = { every = 3, windows = 4 }";
+    let text = "data.bytes = 60000\nlength = { steps = 6 }\n\
+        batch = { sequences = 2, context = 32 }\nvalidation = { every = 3, windows = 4 }";
     let overlays = vec![
         Overlay::text("test", "model.kind", kind),
         Overlay::set("test", "seed", &seed.to_string()),

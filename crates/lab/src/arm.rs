@@ -14,8 +14,8 @@ use strum::VariantArray;
 /// Heads, and layers, of the grid's cells.
 pub const GRID: RangeInclusive<usize> = 2..=6;
 
-/// What is compared, before it has a corpus, a size and a seed. In files and on the command line it is its name,
-/// such as `kuramoto-tuned`, `reference`, `no-value-gate` or `transformer-h2-l3`.
+/// What is compared, before it has a corpus, a size and a seed. In files and on the command line it is its
+/// name, such as `kuramoto-tuned`, `reference`, `no-value-gate` or `transformer-h2-l3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Arm {

@@ -1,5 +1,5 @@
-//! Whether the runs of a new plan are what their arms are named after, so that a difference between two arms is
-//! of that and of nothing else. The user's overlays may have changed any key of any run.
+//! Whether the runs of a new plan are what their arms are named after, so that a difference between two arms
+//! is of that and of nothing else. The user's overlays may have changed any key of any run.
 
 use crate::arm::Arm;
 use crate::plan::Planned;

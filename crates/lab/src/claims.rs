@@ -101,7 +101,8 @@ pub(crate) fn claims(arms: &[ArmResults]) -> Vec<Claim> {
     claims
 }
 
-/// A claim that a difference has the sign of the paper's; p-values are corrected later, all of a table together.
+/// A claim that a difference has the sign of the paper's; p-values are corrected later, all of a table
+/// together.
 fn claim(arm: &ArmResults, statement: String, differences: Vec<f64>, paper: f64) -> Option<Claim> {
     if differences.is_empty() {
         return None;
@@ -125,14 +126,16 @@ fn claim(arm: &ArmResults, statement: String, differences: Vec<f64>, paper: f64)
 
 fn compare_claims(arms: &[ArmResults]) -> Vec<Claim> {
     let on = |(protocol, ours, theirs): (Protocol, &ArmResults, &ArmResults), split: &str| {
-        // Means against means; at 5M on enwik8 the paper's medians have the other sign, as one of its runs went astray.
+        // Means against means; at 5M on enwik8 the paper's medians have the other sign, as one of its runs
+        // went astray.
         let paper = |arm: &ArmResults| Some(if split == "test" { arm.paper_test } else { arm.paper }?.mean);
         let paper = paper(ours)? - paper(theirs)?;
         let word = if paper > 0.0 { "behind" } else { "ahead of" };
         let (corpus, budget) = (&ours.corpus, crate::plan::size(ours.budget));
         let of = if matches!(budget.as_str(), "1m" | "5m") { "" } else { " (claimed at 1M)" };
         let statement = format!(
-            "{corpus}, {budget}, {protocol} protocol, {split}: the Kuramoto model is {word} the transformer{of}"
+            "{corpus}, {budget}, {protocol} protocol, {split}: the Kuramoto model is {word} the \
+             transformer{of}"
         );
         let differences = ours.minus(theirs, |run| match split {
             "test" => run.summary.test_bits_per_byte,
@@ -186,8 +189,9 @@ fn ablation_claims(arms: &[ArmResults]) -> Vec<Claim> {
     groups.iter().filter_map(of).flatten().collect()
 }
 
-/// The range over depths, averaged over heads, less the range over heads, averaged over depths. Ranges grow with noise, so
-/// ranges of as many cells each are compared: were depth and heads alike, either could come out larger.
+/// The range over depths, averaged over heads, less the range over heads, averaged over depths. Ranges grow
+/// with noise, so ranges of as many cells each are compared: were depth and heads alike, either could come
+/// out larger.
 fn depth_over_heads(value: &dyn Fn(usize, usize) -> Option<f64>) -> Option<f64> {
     let range = |of: &dyn Fn(usize) -> Option<f64>| {
         let row = GRID.map(of).collect::<Option<Vec<f64>>>()?;

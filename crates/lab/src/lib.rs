@@ -2,8 +2,9 @@
 //!
 //! A [`Request`] names [`Arm`]s, and a [`Plan`] of them is a folder with a `plan.json` that lists every run
 //! completely: its configuration, seed and folder.
-//! [`runner`] runs what is missing, any number of processes side by side, [`submit`] on a cluster; [`results`] gathers
-//! what is finished, [`claims`] asks it with [`statistics`] of paired seeds, and [`report`] writes it down next to [`paper`]'s numbers.
+//! [`runner`] runs what is missing, any number of processes side by side, [`submit`] on a cluster;
+//! [`results`] gathers what is finished, [`claims`] asks it with [`statistics`] of paired seeds, and
+//! [`report`] writes it down next to [`paper`]'s numbers.
 
 pub mod arm;
 mod check;

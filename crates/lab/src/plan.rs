@@ -1,8 +1,8 @@
 //! Plans: deterministic lists of runs.
 //!
-//! A plan is written once, before anything runs, and lists every run completely, so that what is run later depends on
-//! nothing else. Seeds are paired: seed s gives every arm the same batches, because a run's batches depend on its
-//! seed, corpus and batch shape only.
+//! A plan is written once, before anything runs, and lists every run completely, so that what is run later
+//! depends on nothing else. Seeds are paired: seed s gives every arm the same batches, because a run's
+//! batches depend on its seed, corpus and batch shape only.
 
 use crate::arm::Arm;
 use crate::check::check;
@@ -68,7 +68,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes a plan and writes it to a new folder. Corpora are opened, because their vocabulary decides widths.
+    /// Makes a plan and writes it to a new folder. Corpora are opened, because their vocabulary decides
+    /// widths.
     pub fn create(request: &Request, folder: &Path, cache: &Path) -> Result<Plan> {
         if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::plan(folder, "the folder is not empty: choose another with --out"));

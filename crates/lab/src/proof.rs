@@ -1,7 +1,7 @@
 //! What proves that a finished run is still what it was when it finished.
 //!
-//! `finished.json` is written last and holds the hash of every file that tells of the run. Checkpoints are listed by
-//! their manifests, which hold the hashes of theirs.
+//! `finished.json` is written last and holds the hash of every file that tells of the run. Checkpoints are
+//! listed by their manifests, which hold the hashes of theirs.
 
 use crate::error::{Error, Result};
 use kuramoto_train::checkpoint::{self, MANIFEST};

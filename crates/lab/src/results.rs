@@ -59,7 +59,8 @@ pub struct ArmResults {
     pub budget: usize,
     /// Its finished runs, by seed.
     pub runs: BTreeMap<u64, Finished>,
-    /// The paper's validation, where the paper has this cell; for an ablation, its difference to the reference.
+    /// The paper's validation, where the paper has this cell; for an ablation, its difference to the
+    /// reference.
     pub paper: Option<Published>,
     /// The paper's test, where it has one.
     pub paper_test: Option<Published>,

@@ -1,7 +1,8 @@
 //! Runs what a plan still lacks.
 //!
-//! A run is taken by locking its folder, so any number of processes may work on one plan and none takes what another
-//! has. A run that was broken off goes on bit for bit; a finished one is proven by its hashes and left alone.
+//! A run is taken by locking its folder, so any number of processes may work on one plan and none takes what
+//! another has. A run that was broken off goes on bit for bit; a finished one is proven by its hashes and
+//! left alone.
 
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Planned};
@@ -82,7 +83,8 @@ impl Corpora {
         let found = &corpus.identity().sha256;
         if found != expected {
             let why = format!(
-                "it was made for a text with sha256 {expected}, but {} has {found}: put the text back, or make a new plan",
+                "it was made for a text with sha256 {expected}, but {} has {found}: put the text back, or \
+                 make a new plan",
                 planned.config.data.corpus
             );
             return Err(Error::plan(plan.folder(), why));

@@ -1,7 +1,8 @@
 //! Job arrays: one task for every run of a plan, on Slurm or Kubernetes.
 //!
-//! A task calls `kuramoto lab run PLAN --index i`. Tasks may be stopped, repeated and run beside each other as the
-//! cluster likes: a run goes on where it was, a finished one is left alone, and no two processes train the same one.
+//! A task calls `kuramoto lab run PLAN --index i`. Tasks may be stopped, repeated and run beside each other
+//! as the cluster likes: a run goes on where it was, a finished one is left alone, and no two processes train
+//! the same one.
 
 use crate::error::{Error, Result};
 use crate::plan::Plan;
@@ -99,9 +100,9 @@ pub fn slurm(plan: &Plan, indices: &[usize], task: &Task, slurm: &Slurm) -> Resu
 {program} lab run {folder} --index "$SLURM_ARRAY_TASK_ID" --threads "$SLURM_CPUS_PER_TASK" --cache {cache} &
 run=$!
 again=
-# Told to stop, the run finishes its step, saves, and leaves with 143; told twice, it leaves at once. Before its time
-# limit this script alone gets SIGUSR1, and is queued again. Cancelled, Slurm sends SIGTERM to the run as well: the
-# script only waits for it.
+# After one SIGTERM the run finishes its step, saves, and exits with 143; after a second it exits at once.
+# Before its time limit this script alone gets SIGUSR1, and is queued again. Cancelled, Slurm sends SIGTERM to
+# the run as well: the script only waits for it.
 trap 'again=yes; kill -TERM "$run"' USR1
 trap : TERM
 wait "$run"
@@ -129,7 +130,8 @@ pub fn kubernetes(plan: &Plan, task: &Task, kubernetes: &Kubernetes) -> Result<S
     let (image, claim, folder) =
         (quoted(&kubernetes.image), quoted(&kubernetes.claim), quoted(&format!("/plans/{folder}")));
     Ok(format!(
-        r#"# One index for every run of the plan. The claim must hold the plan's folder, and /cache beside it the prepared corpora.
+        r#"# One index for every run of the plan. The claim must hold the plan's folder, and /cache beside it the
+# prepared corpora.
 # To submit it: kubectl apply -f {KUBERNETES_FILE}
 apiVersion: batch/v1
 kind: Job
@@ -192,7 +194,8 @@ pub const SLURM_FILE: &str = "submit.slurm";
 /// Name of the Indexed Job.
 pub const KUBERNETES_FILE: &str = "job.yaml";
 
-/// Writes a script into the plan's folder. One that is there may have been edited: it is kept beside under a number.
+/// Writes a script into the plan's folder. One that is there may have been edited: it is kept beside under a
+/// number.
 pub fn write(plan: &Plan, file: &str, text: &str) -> Result<PathBuf> {
     let path = plan.folder().join(file);
     let failed = |error: std::io::Error| Error::plan(&path, format!("it cannot be written: {error}"));

@@ -1,5 +1,5 @@
-//! Statistics on the circle. Angles have no mean and no variance of the usual kind: 359 and 1 degrees average to 0, not
-//! to 180. Everything here goes through the resultant, the mean of e^{i theta}.
+//! Statistics on the circle. Angles have no mean and no variance of the usual kind: 359 and 1 degrees average
+//! to 0, not to 180. Everything here goes through the resultant, the mean of e^{i theta}.
 
 /// The mean of unit phasors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -67,8 +67,8 @@ impl Resultant {
         (-2.0 * self.length().ln()).max(0.0).sqrt()
     }
 
-    /// Rayleigh's test that the angles are uniform: its z = N R^2, and the p-value by Zar's approximation, which holds
-    /// from about ten angles on.
+    /// Rayleigh's test that the angles are uniform: its z = N R^2, and the p-value by Zar's approximation,
+    /// which holds from about ten angles on.
     pub fn rayleigh(&self) -> (f64, f64) {
         let n = self.count as f64;
         let length = n * self.length();

@@ -16,8 +16,8 @@ pub struct Coalition {
     pub from: Option<usize>,
 }
 
-/// The coalitions of every state, from the embedding to the last, largest first. Groups are merged while the mean
-/// locking between two of them is at least `threshold` (average linkage).
+/// The coalitions of every state, from the embedding to the last, largest first. Groups are merged while the
+/// mean locking between two of them is at least `threshold` (average linkage).
 pub fn coalitions<F: Real>(trace: &Trace<F>, threshold: f64) -> Vec<Vec<Coalition>> {
     let mut found: Vec<Vec<Coalition>> = Vec::new();
     for layer in 0..trace.states.len() {

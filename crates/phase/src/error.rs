@@ -15,7 +15,8 @@ pub enum Error {
     },
     /// A projected or transported value is not a pull between phases.
     #[error(
-        "this model projects or transports its values (an ablation), so its step is not a sum of pulls between phases"
+        "this model projects or transports its values (an ablation), so its step is not a sum of pulls \
+         between phases"
     )]
     NoPulls,
     /// Asked for what the model does not have.

@@ -6,8 +6,9 @@
 //! | `layer.L.phase.mid` | phases after the attention increment of layer L | clamp, rotate, fade |
 //! | `layer.L.attention` | coupling of layer L | flatten |
 //!
-//! Fading takes back part of the step that led to a point: at `phase.mid` the synchronization step, at `phase` the
-//! feed-forward step before it. Parameters (tau, omega) are changed with [`Change`], before the model runs.
+//! Fading takes back part of the step that led to a point: at `phase.mid` the synchronization step, at
+//! `phase` the feed-forward step before it. Parameters (tau, omega) are changed with [`Change`], before the
+//! model runs.
 
 use kuramoto_kernels::Real;
 use kuramoto_model::{Gates, Hooks, Kuramoto, Network, Weights};
@@ -242,7 +243,8 @@ impl<F: Real, H: Hooks<F>> Hooks<F> for Intervening<'_, F, H> {
 pub enum Change {
     /// Multiplies tau, the score scale of all layers.
     ScaleTau(f64),
-    /// Takes the rates of a layer this share of the way back to their start: 1 is frozen at the rotary schedule.
+    /// Takes the rates of a layer this share of the way back to their start: 1 is frozen at the rotary
+    /// schedule.
     FreezeOmega {
         /// Which layer.
         layer: usize,

@@ -4,7 +4,8 @@ use crate::trace::Trace;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View};
 
-/// Between oscillators along the text: (k x k), of the phases entering a layer (the last state with `layer` = L).
+/// Between oscillators along the text: (k x k), of the phases entering a layer (the last state with `layer` =
+/// L).
 pub fn oscillators<F: Real>(trace: &Trace<F>, layer: usize) -> Vec<F> {
     let (n, k) = (trace.n, trace.k);
     let (cosines, sines) = phasors(&trace.states[layer]);
@@ -12,7 +13,8 @@ pub fn oscillators<F: Real>(trace: &Trace<F>, layer: usize) -> Vec<F> {
     moduli(k, n, |x| View::transposed(x, k), |packed, y| packed.pack(y, k, n, k), &cosines, &sines)
 }
 
-/// Between tokens over oscillators: (n x n), of the phases entering a layer (the last state with `layer` = L).
+/// Between tokens over oscillators: (n x n), of the phases entering a layer (the last state with `layer` =
+/// L).
 pub fn tokens<F: Real>(trace: &Trace<F>, layer: usize) -> Vec<F> {
     let (n, k) = (trace.n, trace.k);
     let (cosines, sines) = phasors(&trace.states[layer]);

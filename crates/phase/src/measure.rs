@@ -154,8 +154,8 @@ pub const MEASURES: [Measure; 15] = [
     Measure {
         name: "non-uniform",
         formula: "share of oscillators whose phases over tokens fail Rayleigh's test at 1%",
-        meaning: "oscillators whose phases are not spread evenly round the circle; a description, as tokens are \
-                  not independent",
+        meaning: "oscillators whose phases are not spread evenly round the circle; a description, as tokens \
+                  are not independent",
         of: |window, layer| {
             let resultants = &window.resultants[layer];
             let failed = resultants.iter().filter(|resultant| resultant.rayleigh().1 < 0.01).count();

@@ -5,8 +5,8 @@ use crate::trace::Trace;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{Causal, Packed, Real, View};
 
-/// The attended resultant G_{t,j} = sum_u A_{t,u} e^{i theta_{u,j}} of a layer: real parts (n x k), imaginary parts
-/// (n x k).
+/// The attended resultant G_{t,j} = sum_u A_{t,u} e^{i theta_{u,j}} of a layer: real parts (n x k), imaginary
+/// parts (n x k).
 pub struct Attended<F> {
     /// Oscillators.
     pub k: usize,

@@ -1,7 +1,7 @@
 //! Who pulls whom: the exact terms of the synchronization step.
 //!
-//! The direction of token t in oscillator j is the sum over u of A_tu sin(theta_uj - theta_tj) v_tj. Every term is the
-//! pull of token u; together, scaled by the bound, they are the increment the model made.
+//! The direction of token t in oscillator j is the sum over u of A_tu sin(theta_uj - theta_tj) v_tj. Every
+//! term is the pull of token u; together, scaled by the bound, they are the increment the model made.
 
 use crate::error::{Error, Result};
 use crate::trace::Trace;
@@ -30,8 +30,8 @@ pub struct Pull {
     pub coupling: f64,
     /// Root mean square over oscillators of what it adds to the increment, radians.
     pub size: f64,
-    /// Share of the pull that brings the two closer, less the share that drives them apart: 1 attracts in every
-    /// oscillator, -1 repels in every one.
+    /// Share of the pull that brings the two closer, less the share that drives them apart: 1 attracts in
+    /// every oscillator, -1 repels in every one.
     pub attraction: f64,
 }
 

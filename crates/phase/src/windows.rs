@@ -5,7 +5,8 @@ use crate::error::Result;
 /// A window of text: tokens and the token after each.
 pub type Text<'a> = (&'a [u8], &'a [u8]);
 
-/// Does `each` for every window, on so many threads with a state of their own each; results are in order of windows.
+/// Does `each` for every window, on so many threads with a state of their own each; results are in order of
+/// windows.
 pub fn over_windows<S, T: Send>(
     windows: &[Text<'_>],
     threads: usize,

@@ -1,8 +1,9 @@
 //! Checkpoints: folders that are there completely, proven by their manifest, or not believed.
 //!
-//! `checkpoints/step-N/` holds `model.safetensors` beside `config.json` (names and shapes as documented; PyTorch,
-//! NumPy and JAX read it as it is), `optimizer.safetensors` with both moments, `state.json`, and `manifest.json` with
-//! the length and sha256 of each, written last. A checkpoint is written beside, synced, then renamed.
+//! `checkpoints/step-N/` holds `model.safetensors` beside `config.json` (names and shapes as documented;
+//! PyTorch, NumPy and JAX read it as it is), `optimizer.safetensors` with both moments, `state.json`, and
+//! `manifest.json` with the length and sha256 of each, written last. A checkpoint is written beside, synced,
+//! then renamed.
 
 use crate::config::{BadSteps, Checkpoints, Config, Length, Policy};
 use crate::disk::{self, Disk};
@@ -43,8 +44,8 @@ struct Proof {
 
 /// Identifies a run's configuration in its checkpoints.
 pub fn fingerprint(config: &Config) -> String {
-    // How long to train, what is kept and where the corpus lies may change when a run is resumed; what it computes may
-    // not.
+    // How long to train, what is kept and where the corpus lies may change when a run is resumed; what it
+    // computes may not.
     let mut config = config.clone();
     config.length = Length::Steps(0);
     config.data.corpus.clear();
@@ -52,7 +53,8 @@ pub fn fingerprint(config: &Config) -> String {
     (config.validation.patience, config.validation.test) = (0, false);
     config.checkpoints = Checkpoints { every: 0, keep: 0 };
     config.bad_steps = BadSteps { policy: Policy::Stop, spike: 0.0 };
-    // Version 0.1 had one more key, which was 1 in all runs that can be resumed; their checkpoints stay valid.
+    // Version 0.1 had one more key, which was 1 in all runs that can be resumed; their checkpoints stay
+    // valid.
     let text = config.to_toml().replacen("\nlanes = ", "\naccumulate = 1\nlanes = ", 1);
     hash::of(text.as_bytes())
 }
@@ -102,7 +104,8 @@ pub fn save(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<(
         disk::sync_parent(disk, folder)
     });
     if saved.is_err() && beside.exists() {
-        // It only takes room, which may be what is missing; if it cannot be removed, the next process does it.
+        // It only takes room, which may be what is missing; if it cannot be removed, the next process does
+        // it.
         disk.remove_folder(&beside).ok();
     }
     saved

@@ -1,8 +1,8 @@
 //! The configuration of a run: everything that decides its numbers.
 //!
-//! A configuration starts from a preset under a protocol ([`crate::presets`]); the tables of a TOML file and of the
-//! command line are laid over it key by key; at last the corpus fixes the vocabulary and the budget the width. What
-//! results is saved in the run as `config.toml` and can be given back with `--config`.
+//! A configuration starts from a preset under a protocol ([`crate::presets`]); the tables of a TOML file and
+//! of the command line are laid over it key by key; at last the corpus fixes the vocabulary and the budget
+//! the width. What results is saved in the run as `config.toml` and can be given back with `--config`.
 
 use crate::data::{Identity, Source, Split};
 use crate::error::{Error, Result};
@@ -170,7 +170,8 @@ pub struct Validation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Checkpoints {
-    /// Steps between checkpoints; 0 for whenever training is validated. A new best and the last step are always saved.
+    /// Steps between checkpoints; 0 for whenever training is validated. A new best and the last step are
+    /// always saved.
     pub every: u64,
     /// Checkpoints that are kept besides the best; 0 for all.
     pub keep: usize,
@@ -251,8 +252,8 @@ impl Config {
             Error::corpus(
                 &corpus.name,
                 format!(
-                    "its training split of {} bytes does not fill a batch of {} windows of {} bytes: use a smaller \
-                     batch.sequences or batch.context, or more text",
+                    "its training split of {} bytes does not fill a batch of {} windows of {} bytes: use a \
+                     smaller batch.sequences or batch.context, or more text",
                     range.len(),
                     batch.sequences,
                     batch.context

@@ -88,8 +88,8 @@ pub(crate) fn hidden(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.{suffix}"))
 }
 
-/// Adds to the end of a file. What cannot be written, because the disk is full or the folder has become read-only, waits
-/// in memory and is tried again with the next.
+/// Adds to the end of a file. What cannot be written, because the disk is full or the folder has become
+/// read-only, waits in memory and is tried again with the next.
 pub(crate) struct Appender {
     path: PathBuf,
     /// Bytes of the file that are good.

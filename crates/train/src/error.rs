@@ -70,7 +70,8 @@ pub enum Error {
     },
     /// The plan does not fit in memory.
     #[error(
-        "training needs {} MB and {} MB are free: use fewer threads, a shorter batch.context or a smaller model",
+        "training needs {} MB and {} MB are free: use fewer threads, a shorter batch.context or a smaller \
+         model",
         planned / 1_000_000, available / 1_000_000
     )]
     Memory {

@@ -10,9 +10,9 @@ use kuramoto_model::with_network;
 /// Sequences that a process evaluates at a time; the sums do not depend on it.
 const SEQUENCES: usize = 64;
 
-/// Mean bits per byte over the targets of `windows`, each seeing its own window only. Where several processes work
-/// together they share the windows; the sum is taken window by window in order, so it is the same bits for any number of
-/// threads and processes.
+/// Mean bits per byte over the targets of `windows`, each seeing its own window only. Where several processes
+/// work together they share the windows; the sum is taken window by window in order, so it is the same bits
+/// for any number of threads and processes.
 pub fn bits_per_byte(
     evaluator: &mut dyn Evaluator,
     processes: usize,

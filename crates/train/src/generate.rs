@@ -38,8 +38,8 @@ pub fn default_prompt(corpus: &Identity) -> Vec<u8> {
     vec![start]
 }
 
-/// Writes `bytes` bytes after `prompt`, handing each to `write` as it comes, until `write` says false. When the context
-/// is full, the model goes on with the second half of it.
+/// Writes `bytes` bytes after `prompt`, handing each to `write` as it comes, until `write` says false. When
+/// the context is full, the model goes on with the second half of it.
 pub fn generate(
     run: &Run,
     which: Which,
@@ -120,7 +120,8 @@ impl Drawer {
     pub fn draw(&mut self, logits: &[f32]) -> u8 {
         let Drawer { sampling, random, nucleus } = self;
         let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        // At temperature 0 only the likeliest is left: the quotient is 0 / 0 for it and minus infinity for the others.
+        // At temperature 0 only the likeliest is left: the quotient is 0 / 0 for it and minus infinity for
+        // the others.
         let weight =
             |x: f32| if x == highest { 1.0 } else { (f64::from(x - highest) / sampling.temperature).exp() };
         nucleus.clear();

@@ -1,8 +1,8 @@
-//! From bytes to a trained model: corpora and splits, the sampler, the training loop, checkpoints and run folders,
-//! evaluation and generation.
+//! From bytes to a trained model: corpora and splits, the sampler, the training loop, checkpoints and run
+//! folders, evaluation and generation.
 //!
-//! A [`Session`] is a run that is open for training: made from a preset and keys laid over it ([`NewRun`]), or resumed.
-//! Every stop can be resumed bit for bit. A [`Run`] is its folder, for those who only read.
+//! A [`Session`] is a run that is open for training: made from a preset and keys laid over it ([`NewRun`]),
+//! or resumed. Every stop can be resumed bit for bit. A [`Run`] is its folder, for those who only read.
 //!
 //! ```
 //! use kuramoto_engine::Cpu;
@@ -11,7 +11,7 @@
 //! # fn main() -> kuramoto_train::Result<()> {
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let folder = folder.path();
-//! let keys = "data.bytes = 30000\nlength = { steps = 6 }\nbatch = { sequences = 4, context = 32 }\nmodel.width = 8";
+//! let keys = "data.bytes = 30000\nlength = { steps = 6 }\nbatch = { sequences = 4, context = 32 }";
 //! let new = NewRun {
 //!     overlays: vec![Overlay::parse("example", keys)?],
 //!     folder: Some(folder.join("run")),

@@ -79,7 +79,8 @@ impl Listed {
     }
 }
 
-/// Every run folder at or below `folder`, at most `depth` folders down, in order of their paths. Links are not followed.
+/// Every run folder at or below `folder`, at most `depth` folders down, in order of their paths. Links are
+/// not followed.
 pub fn under(folder: &Path, depth: usize) -> Vec<PathBuf> {
     if folder.join("config.toml").is_file() {
         return vec![folder.to_path_buf()];

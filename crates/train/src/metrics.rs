@@ -38,7 +38,8 @@ pub struct Row {
     /// True if that was the best so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<bool>,
-    /// At a validation: the value of every single-number parameter, and the mean size of every layer's drift rates.
+    /// At a validation: the value of every single-number parameter, and the mean size of every layer's drift
+    /// rates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, f64>,
     /// Seconds of training so far.
@@ -81,9 +82,9 @@ pub(crate) struct Glance {
     pub best: Option<f64>,
 }
 
-/// Parses the first row, the last and those with a validation; a torn last line is passed over. A run of the paper's
-/// length has 275,000 rows, and a page that watches it looks again and again: to parse them all would take time from
-/// training.
+/// Parses the first row, the last and those with a validation; a torn last line is passed over. A run of the
+/// paper's length has 275,000 rows, and a page that watches it looks again and again: to parse them all would
+/// take time from training.
 pub(crate) fn glance(mut file: impl BufRead) -> Glance {
     let row = |line: &[u8]| serde_json::from_slice::<Row>(line).ok();
     let validation = memmem::Finder::new("\"validation_bits_per_byte\"");
@@ -103,8 +104,8 @@ pub(crate) fn glance(mut file: impl BufRead) -> Glance {
     Glance { last: row(&last), ..glance }
 }
 
-/// Makes a file end after `step`: later rows, which a resumed run writes again, and a torn one are removed. Returns its
-/// length.
+/// Makes a file end after `step`: later rows, which a resumed run writes again, and a torn one are removed.
+/// Returns its length.
 pub(crate) fn rewind(disk: &dyn Disk, path: &Path, step: u64) -> Result<u64> {
     #[derive(Deserialize)]
     struct Key {

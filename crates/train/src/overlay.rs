@@ -79,8 +79,8 @@ impl Overlay {
             None | Some(Value::Integer(1)) => Ok(table),
             Some(value) => {
                 let why = format!(
-                    "batch.accumulate = {value} is not supported any more: multiply batch.sequences by it, which computes the \
-                     same in the same memory"
+                    "batch.accumulate = {value} is not supported any more: multiply batch.sequences by it, \
+                     which computes the same in the same memory"
                 );
                 Err(Error::Config { origin: self.origin.clone(), why })
             }

@@ -1,9 +1,9 @@
 //! Run folders.
 //!
-//! `config.toml` (the resolved configuration), `corpus.json` (what identifies the corpus, and its vocabulary),
-//! `metrics.jsonl` (a row a step), `events.out.tfevents.*` (the same for TensorBoard), `checkpoints/step-N/`, the
-//! pointers `best` and `last` (text files that name a checkpoint), `summary.json` once training is done, and `lock`,
-//! held while a process trains.
+//! `config.toml` (the resolved configuration), `corpus.json` (what identifies the corpus, and its
+//! vocabulary), `metrics.jsonl` (a row a step), `events.out.tfevents.*` (the same for TensorBoard),
+//! `checkpoints/step-N/`, the pointers `best` and `last` (text files that name a checkpoint), `summary.json`
+//! once training is done, and `lock`, held while a process trains.
 
 use crate::checkpoint::{self, Loaded};
 use crate::config::Config;
@@ -60,7 +60,8 @@ pub struct Summary {
     pub test_bits_per_byte: Option<f64>,
     /// Steps that were not applied.
     pub bad_steps: u64,
-    /// Of several processes: share of the time that the first spent on sending, receiving and waiting for the others.
+    /// Of several processes: share of the time that the first spent on sending, receiving and waiting for the
+    /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_share: Option<f64>,
 }
@@ -179,13 +180,14 @@ impl Run {
         &self.corpus
     }
 
-    /// Lays keys over the configuration; refused if they change what the run computes. Saved once training starts.
+    /// Lays keys over the configuration; refused if they change what the run computes. Saved once training
+    /// starts.
     pub fn reconfigure(&mut self, overlays: &[Overlay]) -> Result<()> {
         for overlay in overlays {
             let config = self.config.overlaid(std::slice::from_ref(overlay))?;
             if checkpoint::fingerprint(&config) != checkpoint::fingerprint(&self.config) {
-                let why = "a resumed run keeps its configuration; only its length, validation.patience, validation.test, \
-                           checkpoints and bad-steps may change";
+                let why = "a resumed run keeps its configuration; only its length, validation.patience, \
+                           validation.test, checkpoints and bad-steps may change";
                 return Err(Error::Config { origin: overlay.origin.clone(), why: why.into() });
             }
             config.check()?;
@@ -273,7 +275,8 @@ impl Run {
         }
     }
 
-    /// The Kuramoto model of a checkpoint, and where training was; a transformer is refused, as it has no phases.
+    /// The Kuramoto model of a checkpoint, and where training was; a transformer is refused, as it has no
+    /// phases.
     pub fn kuramoto(&self, which: Which) -> Result<(Weights<f32, Kuramoto>, State)> {
         let ModelConfig::Kuramoto(config) = &self.config.model else {
             return Err(Error::run(
@@ -286,8 +289,8 @@ impl Run {
         Ok((Weights::new(network, &loaded.parameters)?, loaded.state))
     }
 
-    /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if it is gone or
-    /// damaged; the state that is returned tells which step it is of.
+    /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if it
+    /// is gone or damaged; the state that is returned tells which step it is of.
     pub fn load(&self, which: Which, layout: &Layout) -> Result<Loaded> {
         let load =
             |step| checkpoint::load(&checkpoint::folder(&self.folder, step), &self.config, layout, false);
@@ -326,9 +329,9 @@ impl Run {
         Ok((checkpoint::folder(&self.folder, step), step))
     }
 
-    /// Points `best` and `last` to the checkpoints of this state, of which the newest is safe already, and removes those
-    /// beyond the newest `checkpoints.keep`. Doing it again changes nothing, so a resumed run makes up for a process
-    /// that died before it.
+    /// Points `best` and `last` to the checkpoints of this state, of which the newest is safe already, and
+    /// removes those beyond the newest `checkpoints.keep`. Doing it again changes nothing, so a resumed run
+    /// makes up for a process that died before it.
     pub(crate) fn settle(&self, disk: &dyn Disk, state: &State) -> Result<()> {
         let point = |name: &str, step: u64| match self.pointed(name) {
             Some(now) if now == step => Ok(()),

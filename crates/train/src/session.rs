@@ -1,5 +1,5 @@
-//! Opening a run for training: configuration, corpus, folder and lock, in the order in which nothing is left behind when
-//! one of them fails.
+//! Opening a run for training: configuration, corpus, folder and lock, in the order in which nothing is left
+//! behind when one of them fails.
 
 use crate::config::Config;
 use crate::data::source::ENWIK8_ADDRESS;
@@ -64,8 +64,8 @@ impl CorpusOptions {
 
 /// A run that is open for training. Other processes cannot train it until this is dropped.
 ///
-/// Where several processes work together ([`Device::group`](kuramoto_engine::Device::group)), every one of them opens the
-/// session: the first reads, writes and locks the folder, and the others follow it.
+/// Where several processes work together ([`Device::group`](kuramoto_engine::Device::group)), every one of
+/// them opens the session: the first reads, writes and locks the folder, and the others follow it.
 pub struct Session<'a> {
     run: Run,
     corpus: Arc<Corpus>,
@@ -95,8 +95,8 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Goes on with a run. `overlays` may change what does not change its numbers; `data_path` says where its corpus is
-    /// now.
+    /// Goes on with a run. `overlays` may change what does not change its numbers; `data_path` says where its
+    /// corpus is now.
     pub fn resume(
         folder: &Path,
         overlays: &[Overlay],
@@ -186,8 +186,8 @@ impl Opened {
     }
 }
 
-/// Opens a session in the first process, then in the others, which find everything in place. An error in one is an error in
-/// all: [`Error::OtherProcess`] in those that did not cause it.
+/// Opens a session in the first process, then in the others, which find everything in place. An error in one
+/// is an error in all: [`Error::OtherProcess`] in those that did not cause it.
 fn in_all_processes<'a>(
     corpora: &CorpusOptions,
     setting: Setting<'a>,

@@ -6,8 +6,8 @@ use crate::setting::{Observer, Setting};
 use crate::state::State;
 use kuramoto_engine::{Arenas, Engine};
 
-/// Restores the newest good checkpoint, if there is one, or starts from the seed. Process 0 alone reads the folder, clears
-/// up what an interrupted save left, and gives the others what it found.
+/// Restores the newest good checkpoint, if there is one, or starts from the seed. Process 0 alone reads the
+/// folder, clears up what an interrupted save left, and gives the others what it found.
 pub(crate) fn restore(
     engine: &mut dyn Engine,
     run: &Run,

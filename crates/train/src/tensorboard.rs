@@ -1,9 +1,10 @@
 //! TensorBoard event files: records with checksums around a few fields of the `Event` message.
 //!
-//! The format is small and has not changed in years, and no kept-up crate writes it, so it is written out here; the
-//! test script of the Python layer reads it back with TensorBoard itself.
+//! The format is small and has not changed in years, and no kept-up crate writes it, so it is written out
+//! here; the test script of the Python layer reads it back with TensorBoard itself.
 
-/// The first record of a file, and one that tells TensorBoard to forget what an earlier file says of later steps.
+/// The first record of a file, and one that tells TensorBoard to forget what an earlier file says of later
+/// steps.
 pub fn header(wall_time: f64, step: u64) -> Vec<u8> {
     let mut version = vec![];
     text(&mut version, 3, b"brain.Event:2");

@@ -1,11 +1,11 @@
 //! The training loop.
 //!
-//! A step reads its windows, which depend on (seed, epoch, step) only; takes the gradient; clips; applies AdamW. The
-//! whole state is the arenas and [`State`], so a run that is stopped anywhere and resumed gives the same bits as one
-//! that was not. An [`Observer`] follows what happens; nothing is printed here.
+//! A step reads its windows, which depend on (seed, epoch, step) only; takes the gradient; clips; applies
+//! AdamW. The whole state is the arenas and [`State`], so a run that is stopped anywhere and resumed gives
+//! the same bits as one that was not. An [`Observer`] follows what happens; nothing is printed here.
 //!
-//! Several processes may train together ([`Device::group`](kuramoto_engine::Device::group)): all hold the same state and take the same decisions, and
-//! process 0 alone reads and writes the run folder.
+//! Several processes may train together ([`Device::group`](kuramoto_engine::Device::group)): all hold the
+//! same state and take the same decisions, and process 0 alone reads and writes the run folder.
 
 use crate::checkpoint::{self, Snapshot};
 use crate::config::{Config, Decay, Policy};

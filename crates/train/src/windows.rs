@@ -1,9 +1,10 @@
 //! Which bytes a batch is made of.
 //!
-//! A split is cut into windows of `context` inputs that do not overlap; the target of an input is the byte after it,
-//! so the last target of one window is the first input of the next and no byte is predicted twice. Each epoch visits
-//! the windows of the training split in a fresh random order; the windows that do not fill a batch at the end of an
-//! epoch are left out of it. Which windows a step reads is a pure function of (seed, epoch, step): there is no state.
+//! A split is cut into windows of `context` inputs that do not overlap; the target of an input is the byte
+//! after it, so the last target of one window is the first input of the next and no byte is predicted twice.
+//! Each epoch visits the windows of the training split in a fresh random order; the windows that do not fill
+//! a batch at the end of an epoch are left out of it. Which windows a step reads is a pure function of (seed,
+//! epoch, step): there is no state.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -1,4 +1,5 @@
-//! The same bits: for any number of threads, stopped and resumed anywhere, on a disk that fails at any operation.
+//! The same bits: for any number of threads, stopped and resumed anywhere, on a disk that fails at any
+//! operation.
 
 mod common;
 
@@ -97,7 +98,8 @@ fn a_disk_that_is_full_for_a_while() {
         let mut watch = Watch::default();
         match train(&run, &corpus, &disk, 2, &mut watch) {
             Ok(_) => assert!(!watch.warnings.is_empty(), "nothing was said of operation {from}"),
-            // Only if the last checkpoint or the summary could not be written; then it says so and can be resumed.
+            // Only if the last checkpoint or the summary could not be written; then it says so and can be
+            // resumed.
             Err(error) => {
                 assert!(
                     error.to_string().contains("cannot") || error.to_string().contains("could not"),

@@ -1,4 +1,5 @@
-//! Training learns, and learns the same as ever: the losses of a tiny configuration against a trace that was recorded.
+//! Training learns, and learns the same as ever: the losses of a tiny configuration against a trace that was
+//! recorded.
 
 mod common;
 
@@ -10,8 +11,8 @@ use kuramoto_train::{Error, Run, metrics};
 const LONG: &str = "length = { steps = 200 }\nvalidation.every = 100\ncheckpoints.every = 0\n\
                     optimizer = { decay = 'weights', weight-decay = 0.01, schedule = 'cosine', final-fraction = 0.1 }";
 
-/// Bits per byte of every twentieth step. Other instruction sets sum in another order, which these steps amplify, so
-/// the comparison leaves room for rounding and for nothing else.
+/// Bits per byte of every twentieth step. Other instruction sets sum in another order, which these steps
+/// amplify, so the comparison leaves room for rounding and for nothing else.
 fn trace(changes: &str) -> Vec<f64> {
     let folder = folder();
     let run = folder.path().join("run");
@@ -22,8 +23,8 @@ fn trace(changes: &str) -> Vec<f64> {
 }
 
 /// Where the parameters of the recorded trace start, whatever the defaults are now.
-const INIT: &str = "model.init = { self-score = 2, logit-scale = 3, embedding-spread = 0.3, prototype-spread = 0.3, \
-                    value-gate-bias = 1, attention-radius = 1, feed-forward-radius = 1 }";
+const INIT: &str = "model.init = { self-score = 2, logit-scale = 3, embedding-spread = 0.3, \
+                    prototype-spread = 0.3, value-gate-bias = 1, attention-radius = 1, feed-forward-radius = 1 }";
 
 fn golden(changes: &str, expected: [f64; 10]) {
     let found = trace(changes);

@@ -13,7 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 use thread_group::ThreadGroup;
 
-/// Trains with `count` processes until each is asked to stop or all is done. Only the first may touch the disk.
+/// Trains with `count` processes until each is asked to stop or all is done. Only the first may touch the
+/// disk.
 fn train_in_group(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -> Vec<Summary> {
     let (_, corpus) = tiny("");
     let (corpus, stop) = (&corpus, &stop);

@@ -53,7 +53,8 @@ struct PlanArguments {
     /// New folder of the plan
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
-    /// Corpora, separated by commas: a name, NAME=PATH, a file or a folder [default: tales at smoke, else enwik8]
+    /// Corpora, separated by commas: a name, NAME=PATH, a file or a folder [default: tales at smoke, else
+    /// enwik8]
     #[arg(long = "corpus", value_name = "CORPUS", value_delimiter = ',')]
     corpora: Vec<String>,
     /// Arms, separated by commas; ablations come with their reference [default: all]
@@ -95,8 +96,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Share of the multiply-add peak that an estimate counts on: what runs of this size reached, one a core, on two cores.
-/// Small models spend more of their time outside of products.
+/// Share of the multiply-add peak that an estimate counts on: what runs of this size reached, one a core, on
+/// two cores. Small models spend more of their time outside of products.
 fn expected_utilisation(parameters: usize) -> f64 {
     match parameters {
         ..30_000 => 0.05,
@@ -140,8 +141,8 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     }
     let total: f64 = plan.runs.iter().map(on_one_core).sum();
     crate::print(&format!(
-        "{table}\n{} runs, {:.2e} floating-point operations: about {} on the {cores} cores here, if nothing else runs on them\n{}\
-         run them with: kuramoto lab run {}\n",
+        "{table}\n{} runs, {:.2e} floating-point operations: about {} on the {cores} cores here, if nothing \
+         else runs on them\n{}run them with: kuramoto lab run {}\n",
         plan.runs.len(),
         plan.flops(),
         time(total / cores as f64),

@@ -48,7 +48,8 @@ pub struct Arguments {
     dry_run: bool,
 }
 
-/// True if a text is one word of these characters besides letters and digits, so that it stays in its place in a script.
+/// True if a text is one word of these characters besides letters and digits, so that it stays in its place
+/// in a script.
 fn is_word(text: &str, besides: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || besides.contains(c))
 }

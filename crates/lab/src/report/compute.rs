@@ -23,12 +23,23 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
         rows.push(row(arm, first)?);
     }
     Ok((!rows.is_empty()).then_some(Table {
-        caption: "Speed and memory of training. Operations are counted from the configuration; memory is planned before the \
-                  first step, for one thread. Speeds are medians over steps and seeds of runs that shared the machine with \
-                  each other, with as many threads as each was given: the command bench measures a quiet one. The paper's \
-                  are of its GPU; only ratios between the models can be compared."
+        caption: "Speed and memory of training. Operations are counted from the configuration; memory is \
+                  planned before the first step, for one thread. Speeds are medians over steps and seeds of \
+                  runs that shared the machine with each other, with as many threads as each was given: the \
+                  command bench measures a quiet one. The paper's are of its GPU; only ratios between the \
+                  models can be compared."
             .into(),
-        head: vec!["arm", "corpus", "size", "MFLOP a byte", "bytes/s", "of peak", "memory, MB", "paper, bytes/s", "paper, GB"],
+        head: vec![
+            "arm",
+            "corpus",
+            "size",
+            "MFLOP a byte",
+            "bytes/s",
+            "of peak",
+            "memory, MB",
+            "paper, bytes/s",
+            "paper, GB",
+        ],
         rows,
         result: true,
     }))
@@ -71,7 +82,8 @@ pub fn ratios(results: &Results) -> Vec<String> {
         };
         let ratio = speed(theirs) / speed(ours);
         format!(
-            "{}, {budget}, {protocol} protocol: the transformer reads {ratio:.2} times as many bytes a second as the Kuramoto model{beside}.",
+            "{}, {budget}, {protocol} protocol: the transformer reads {ratio:.2} times as many bytes a \
+             second as the Kuramoto model{beside}.",
             ours.corpus
         )
     };

@@ -29,8 +29,8 @@ pub fn document(plan: &Plan, results: &Results, figures: Vec<(arm::Table, Figure
     let name = plan.name();
     let (done, planned) = results.progress;
     let mut blocks = vec![Block::Text(format!(
-        "{done} of {planned} runs are finished. Values are bits per byte; a run's validation is its best on the way, its test \
-         is read with those parameters."
+        "{done} of {planned} runs are finished. Values are bits per byte; a run's validation is its best on \
+         the way, its test is read with those parameters."
     ))];
     blocks.push(Block::Heading("What differs from the paper".into()));
     blocks.push(Block::List(differences(plan, results)));
@@ -116,30 +116,33 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
     }
     let mut list = vec![
         format!(
-            "The paper trains models of 1M and 5M parameters for 50 epochs of enwik8 or CodeParrot (4.5 billion bytes) in batches of \
-             64 x 256 and validates on the whole split. Here models of about {} read {} of {} in batches of {} and are validated on {}.",
+            "The paper trains models of 1M and 5M parameters for 50 epochs of enwik8 or CodeParrot (4.5 \
+             billion bytes) in batches of 64 x 256 and validates on the whole split. Here models of about \
+             {} read {} of {} in batches of {} and are validated on {}.",
             sizes.join(" and "),
             lengths.join(" and "),
             corpora.join(" and "),
             batches.join(" and "),
             validations.join(" and ")
         ),
-        "The paper's values stand beside ours for orientation. Signs and orders of ablations can be compared; which model leads \
-         may well depend on size and length (in the paper the medians change places between 1M and 5M)."
+        "The paper's values stand beside ours for orientation. Signs and orders of ablations can be \
+         compared; which model leads may well depend on size and length (in the paper the medians change \
+         places between 1M and 5M)."
             .into(),
     ];
     if uses(Protocol::Tuned) {
         list.push(
-            "Arms of the tuned protocol train each model with the learning rate, schedule and initialization chosen for it \
-             (docs/recipe.md), not with the paper's one recipe for both. They were chosen for the unchanged Kuramoto model: an \
-             ablation that would like others is judged a little too hard."
+            "Arms of the tuned protocol train each model with the learning rate, schedule and \
+             initialization chosen for it (docs/recipe.md), not with the paper's one recipe for both. They \
+             were chosen for the unchanged Kuramoto model: an ablation that would like others is judged a \
+             little too hard."
                 .into(),
         );
     }
     if uses(Protocol::Paper) {
         list.push(
-            "Arms of the paper protocol keep its recipe (learning rate 1e-3, constant; dropout 0.1; decay of every parameter) for \
-             as long as these runs last."
+            "Arms of the paper protocol keep its recipe (learning rate 1e-3, constant; dropout 0.1; decay \
+             of every parameter) for as long as these runs last."
                 .into(),
         );
     }
@@ -150,7 +153,8 @@ fn differences(plan: &Plan, results: &Results) -> Vec<String> {
     off.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
     if let Some((worst, name)) = off.first() {
         list.push(format!(
-            "Widths come in steps, so small models miss their budget: {} of {} arms by more than 3%, most of all {name} by {:+.1}%.",
+            "Widths come in steps, so small models miss their budget: {} of {} arms by more than 3%, most \
+             of all {name} by {:+.1}%.",
             off.len(),
             results.arms.len(),
             100.0 * worst
@@ -196,8 +200,9 @@ fn in_short(results: &Results) -> Vec<String> {
             false => format!(" (95% interval {:.2} to {:.2})", ranks.interval.low, ranks.interval.high),
         };
         list.push(format!(
-            "{}: the order of the ablations agrees with the paper's with a Kendall's tau of {:.2}{interval}; orders that have \
-             nothing to do with each other agree or disagree as much with p = {:.4}.",
+            "{}: the order of the ablations agrees with the paper's with a Kendall's tau of \
+             {:.2}{interval}; orders that have nothing to do with each other agree or disagree as much \
+             with p = {:.4}.",
             ranks.corpus, ranks.tau, ranks.p
         ));
     }
@@ -369,19 +374,21 @@ fn ranked(ranks: &RankAgreement, arms: &[&ArmResults]) -> Table {
 
 fn method() -> Vec<String> {
     let sentences = [
-        "Seeds are paired: seed s gives every arm the same windows in the same order. Differences are within seeds.",
-        "Intervals are percentile bootstraps over seeds (10,000 draws, fixed seed); with few seeds they are too narrow, and no \
-         verdict rests on them.",
-        "p-values are of the two-sided sign-flip permutation test on the paired differences, exact up to 20 seeds, corrected by \
-         Holm within a table. The least p possible is what so many seeds could show at best, corrected alike.",
-        "Ranks and Kendall's tau are compared by percentile bootstraps too. Resampled seeds are noisier than the seeds, and ranks \
-         of small effects change places easily, so an estimate need not lie in the middle of its interval. The p-value of tau is \
-         of 10,000 random orders.",
-        "Depth over heads: in every seed the range over depths, averaged over heads, less the range over heads, averaged over \
-         depths. Both ranges are of five cells and grow alike with noise.",
+        "Seeds are paired: seed s gives every arm the same windows in the same order. Differences are \
+         within seeds.",
+        "Intervals are percentile bootstraps over seeds (10,000 draws, fixed seed); with few seeds they are \
+         too narrow, and no verdict rests on them.",
+        "p-values are of the two-sided sign-flip permutation test on the paired differences, exact up to 20 \
+         seeds, corrected by Holm within a table. The least p possible is what so many seeds could show at \
+         best, corrected alike.",
+        "Ranks and Kendall's tau are compared by percentile bootstraps too. Resampled seeds are noisier \
+         than the seeds, and ranks of small effects change places easily, so an estimate need not lie in \
+         the middle of its interval. The p-value of tau is of 10,000 random orders.",
+        "Depth over heads: in every seed the range over depths, averaged over heads, less the range over \
+         heads, averaged over depths. Both ranges are of five cells and grow alike with noise.",
         "The paper's differences are those of its means; at 5M on enwik8 its medians have the other sign.",
-        "A claim is reproduced, or not reproduced, only where the corrected p is at most 0.05: the sign decides which. All else \
-         is inconclusive at this power, which is not the same as no difference.",
+        "A claim is reproduced, or not reproduced, only where the corrected p is at most 0.05: the sign \
+         decides which. All else is inconclusive at this power, which is not the same as no difference.",
     ];
     sentences.map(String::from).into()
 }
@@ -407,8 +414,20 @@ fn runs(results: &Results) -> Table {
         }
     }
     Table {
-        caption: "Every finished run, with its folder, its configuration and the hash of its best weights, which its values are of.".into(),
-        head: vec!["run", "arm", "seed", "validation", "test", "steps", "bytes", "configuration", "sha256 of weights"],
+        caption: "Every finished run, with its folder, its configuration and the hash of its best weights, \
+        which its values are of."
+            .into(),
+        head: vec![
+            "run",
+            "arm",
+            "seed",
+            "validation",
+            "test",
+            "steps",
+            "bytes",
+            "configuration",
+            "sha256 of weights",
+        ],
         rows,
         result: false,
     }

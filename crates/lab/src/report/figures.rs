@@ -97,9 +97,9 @@ fn forest(claims: &[&Claim], suffix: &str) -> Figure {
     if small.len() > 1 && small.len() < claims.len() {
         panels.push(panel(&small, "Ablations of small effect", false));
     }
-    let caption = "What every ablation changes: mean paired difference to the reference and its 95% bootstrap \
-                   interval. Higher is worse. Blue: the corrected test tells it from chance; grey: it does not. \
-                   Diamonds: the paper, at another scale.";
+    let caption = "What every ablation changes: mean paired difference to the reference and its 95% \
+                   bootstrap interval. Higher is worse. Blue: the corrected test tells it from chance; \
+                   grey: it does not. Diamonds: the paper, at another scale.";
     Figure::row(&format!("ablations-chart{suffix}"), caption, panels, (640.0, 480.0))
 }
 
@@ -150,8 +150,8 @@ fn small_multiples(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
     let panels: Vec<Panel> =
         arms.iter().filter(|arm| arm.arm != Arm::Reference).map(|arm| panel(arm)).collect();
     let grid = Grid { columns: 4.min(panels.len().max(1)), cell: (300.0, 220.0), shared_legend: false };
-    let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over seeds, \
-                   bands from the least to the most.";
+    let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over \
+                   seeds, bands from the least to the most.";
     Some(Figure::grid(&format!("ablations-curves{suffix}"), caption, panels, grid))
 }
 
@@ -175,7 +175,8 @@ fn grid(arms: &[&ArmResults], suffix: &str) -> Figure {
         GRID.map(line).fold(empty, Panel::line)
     };
     let panels = ModelKind::VARIANTS.iter().map(panel).collect();
-    let caption = "Validation by depth, a line for every number of heads: means over seeds, parameters matched in every cell.";
+    let caption = "Validation by depth, a line for every number of heads: means over seeds, parameters \
+    matched in every cell.";
     let grid = Grid { columns: 2, cell: (440.0, 400.0), shared_legend: true };
     Figure::grid(&format!("grid-depth{suffix}"), caption, panels, grid)
 }

@@ -53,9 +53,9 @@ fn order_figure(survey: &Survey) -> Figure {
     by_depth = over_layers(by_depth, survey.layers);
     by_depth = with_marked(by_depth, &by_layer("local-order"), colour::BLUE, Marker::Circle, "local");
     by_depth = with_marked(by_depth, &by_layer("global-order"), colour::ORANGE, Marker::Square, "global");
-    let caption = "Local synchronization and global order. (a) Local order of each position, by layer: coherence \
-                   of the phases a token attends to. (b) The same averaged over positions, beside the coherence \
-                   of all tokens of the window.";
+    let caption = "Local synchronization and global order. (a) Local order of each position, by layer: \
+                   coherence of the phases a token attends to. (b) The same averaged over positions, beside \
+                   the coherence of all tokens of the window.";
     Figure::row("figure-1-order", caption, vec![by_position, by_depth], PANEL)
 }
 
@@ -87,7 +87,7 @@ fn drift_figure(drift: &Drift) -> Figure {
     by_depth = over_layers(by_depth, drift.rates.len());
     by_depth = with_marked(by_depth, &means, colour::BLUE, Marker::Circle, "learned");
     by_depth = by_depth.line(initial(vec![(low, start), (high, start)]));
-    let caption = "Learned drift rates. (a) The rates of each layer in order of size, beside the rotary schedule \
-                   they started from (dashed). (b) Their mean by layer.";
+    let caption = "Learned drift rates. (a) The rates of each layer in order of size, beside the rotary \
+                   schedule they started from (dashed). (b) Their mean by layer.";
     Figure::row("figure-2-drift", caption, vec![spectra, by_depth], PANEL)
 }

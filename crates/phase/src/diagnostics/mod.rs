@@ -212,8 +212,8 @@ pub fn statements(survey: &Survey, drift: &Drift) -> Vec<Statement> {
             text: "global order falls with depth while local order stays high",
             shown: Shown::of(interval.high < 0.0 && apart && high, fall < 0.0 && apart),
             because: format!(
-                "by layer {}, after the last {:.3}; slope {fall:+.4} a layer (95% interval {interval}); local order \
-                 is {} it in every layer, and {} {NEAR_ONE} throughout",
+                "by layer {}, after the last {:.3}; slope {fall:+.4} a layer (95% interval {interval}); \
+                 local order is {} it in every layer, and {} {NEAR_ONE} throughout",
                 list(&global),
                 mean(&survey.last_global_order),
                 if apart { "above" } else { "not above" },

@@ -9,7 +9,7 @@
 //! | `alignment` | layer, position | mean_j cos(theta_tj - arg G_tj) |
 //! | `value_gate` | layer, position, oscillator | v |
 //! | `coupling` | layer, head, position, back | A_{t, t - back}; 0 before the window begins |
-//! | `token_locking` | layer, position, back | phase locking of tokens t and t - back; 0 before the window begins |
+//! | `token_locking` | layer, position, back | locking of tokens t and t - back; 0 before the window begins |
 //! | `byte` | position | the text |
 //! | `bits` | position | of the byte after each; NaN at the end of the text |
 //!

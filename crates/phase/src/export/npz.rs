@@ -1,7 +1,7 @@
 //! NumPy's `.npz`: an uncompressed archive of `.npy` files.
 //!
-//! Arrays are filled out of order (every window adds to every layer), so each is first a file of its own beside the
-//! archive, written in place, and packed at the end.
+//! Arrays are filled out of order (every window adds to every layer), so each is first a file of its own
+//! beside the archive, written in place, and packed at the end.
 
 use super::{Array, Described, Store, beside, strides};
 use std::collections::HashMap;

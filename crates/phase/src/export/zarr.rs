@@ -1,7 +1,7 @@
 //! Zarr, version 2: a folder of chunks, opened by xarray, zarr-python and others with its dimensions named.
 //!
-//! Chunks are raw and one window long, so a window is written once and nothing is held. Written by hand: the format of
-//! raw chunks is three small JSON files, a library for all of Zarr a hundred crates.
+//! Chunks are raw and one window long, so a window is written once and nothing is held. Written by hand: the
+//! format of raw chunks is three small JSON files, a library for all of Zarr a hundred crates.
 
 use super::{Array, Described, Store, beside};
 use serde_json::{Value, json};

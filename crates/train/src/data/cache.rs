@@ -1,7 +1,7 @@
 //! Prepared corpora: plain bytes in a cache folder beside what identifies them, memory-mapped.
 //!
-//! A prepared corpus is a folder with `bytes` and `corpus.json`, made beside and renamed when whole, so that it is
-//! there completely or not at all. Its hash is checked every time it is opened.
+//! A prepared corpus is a folder with `bytes` and `corpus.json`, made beside and renamed when whole, so that
+//! it is there completely or not at all. Its hash is checked every time it is opened.
 
 use super::source::{ENWIK8_ADDRESS, ENWIK8_SHA256, PAPER_BYTES};
 use super::{Identity, Source, listed, vocabulary};
@@ -75,8 +75,8 @@ fn fill(source: &Source, folder: &Path) -> Result<()> {
         return Err(Error::corpus(
             "enwik8",
             format!(
-                "the file holds {found}, but enwik8 is {PAPER_BYTES} bytes with sha256 {ENWIK8_SHA256}: get it anew from \
-                 {ENWIK8_ADDRESS}, or give the file another name to train on it as it is"
+                "the file holds {found}, but enwik8 is {PAPER_BYTES} bytes with sha256 {ENWIK8_SHA256}: get \
+                 it anew from {ENWIK8_ADDRESS}, or give the file another name to train on it as it is"
             ),
         ));
     }
@@ -106,8 +106,9 @@ fn map(folder: &Path) -> Result<(Identity, Mmap)> {
         let why = format!("it has {length} bytes, but {} were prepared: {advice}", identity.bytes);
         return Err(Error::corpus(&path, why));
     }
-    // SAFETY: the file is private to the cache, is never written after it was renamed into place, and its length and
-    // hash have just been or are about to be checked. Whoever changes it under a running program gets other bytes.
+    // SAFETY: the file is private to the cache, is never written after it was renamed into place, and its
+    // length and hash have just been or are about to be checked. Whoever changes it under a running program
+    // gets other bytes.
     let map = unsafe { Mmap::map(&file) }.at("map", &path)?;
     if hash::of(&map) != identity.sha256 || vocabulary(&map) != identity.vocabulary {
         return Err(Error::corpus(&path, format!("its bytes are not those that were prepared: {advice}")));

@@ -1,7 +1,8 @@
 //! CodeParrot-clean from its published shards.
 //!
-//! The rule: shards `file-*.json.gz` in order of their names; rows, one JSON object a line, in order; of each row its
-//! `content`, with a line break added where it lacks one; cut at 10^8 bytes, which is what the paper trains on.
+//! The rule: shards `file-*.json.gz` in order of their names; rows, one JSON object a line, in order; of each
+//! row its `content`, with a line break added where it lacks one; cut at 10^8 bytes, which is what the paper
+//! trains on.
 
 use super::source::Sink;
 use crate::error::{At, Error, Result};

@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Fetches `address` into `folder` under its own name and returns the path; a file that is there already is used.
+/// Fetches `address` into `folder` under its own name and returns the path; a file that is there already is
+/// used.
 pub fn download(address: &str, folder: &Path) -> Result<PathBuf> {
     let name = address.rsplit('/').next().unwrap_or_default();
     let path = folder.join(name);

@@ -1,7 +1,7 @@
 //! What models are trained on: a corpus is bytes, their vocabulary and three splits.
 //!
-//! The vocabulary is the distinct bytes of the whole corpus in order, and a token is an index into it. The splits are
-//! by position: the first 90% to train on, the next 5% to validate, the last 5% to test.
+//! The vocabulary is the distinct bytes of the whole corpus in order, and a token is an index into it. The
+//! splits are by position: the first 90% to train on, the next 5% to validate, the last 5% to test.
 
 mod cache;
 pub mod codeparrot;
@@ -80,7 +80,8 @@ impl Identity {
         tokens
     }
 
-    /// Text as tokens; an error that names the first byte which the corpus does not have. `what` is what the text is.
+    /// Text as tokens; an error that names the first byte which the corpus does not have. `what` is what the
+    /// text is.
     pub fn encode(&self, what: &str, text: &[u8]) -> Result<Vec<u8>> {
         let known = self.tokens();
         let encode = |(at, &byte): (usize, &u8)| {
@@ -108,8 +109,8 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Opens a source, preparing it in the cache folder first if it is new there. The whole corpus is checked against
-    /// its hash.
+    /// Opens a source, preparing it in the cache folder first if it is new there. The whole corpus is checked
+    /// against its hash.
     pub fn open(source: &Source, cache: &Path) -> Result<Corpus> {
         let (identity, bytes) = match source {
             Source::Tales { seed, bytes } => {
@@ -180,8 +181,8 @@ impl Corpus {
         encode(window.start + 1, targets);
     }
 
-    /// Fewest bits per byte any model can reach on the targets of these windows, given all text before them; known
-    /// for generated corpora only.
+    /// Fewest bits per byte any model can reach on the targets of these windows, given all text before them;
+    /// known for generated corpora only.
     pub fn floor(&self, windows: &[Window]) -> Option<f64> {
         let Bytes::Told(tales) = &self.bytes else { return None };
         let bits: f64 = windows.iter().map(|window| tales.bits(window.targets())).sum();
@@ -199,8 +200,8 @@ impl Corpus {
         Err(Error::corpus(
             &self.identity.name,
             format!(
-                "this corpus (sha256 {}, {} bytes) is not the one the run was started on (sha256 {}, {} bytes): \
-                 give the same data",
+                "this corpus (sha256 {}, {} bytes) is not the one the run was started on (sha256 {}, {} \
+                 bytes): give the same data",
                 self.identity.sha256, self.identity.bytes, expected.sha256, expected.bytes
             ),
         ))

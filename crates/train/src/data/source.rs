@@ -15,8 +15,8 @@ pub const ENWIK8_SHA256: &str = "2b49720ec4d78c3c9fabaee6e4179a5e997302b3a70029f
 /// Where enwik8 is published.
 pub const ENWIK8_ADDRESS: &str = "http://mattmahoney.net/dc/enwik8.zip";
 
-/// Where a corpus comes from. Files ending in .gz, .xz or .zip are decompressed (the members of a zip one after the
-/// other); everything else is taken as it is.
+/// Where a corpus comes from. Files ending in .gz, .xz or .zip are decompressed (the members of a zip one
+/// after the other); everything else is taken as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Generated.
@@ -26,7 +26,8 @@ pub enum Source {
         /// How much of it.
         bytes: usize,
     },
-    /// The first 10^8 bytes of the English Wikipedia dump of 2006-03-03; without a file it must be in the cache.
+    /// The first 10^8 bytes of the English Wikipedia dump of 2006-03-03; without a file it must be in the
+    /// cache.
     Enwik8(Option<PathBuf>),
     /// Shards of CodeParrot-clean, see [`codeparrot`].
     Codeparrot {
@@ -47,8 +48,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Understands what a user named: `tales`, `enwik8`, `codeparrot`, or a file or folder. `path` says where a named
-    /// corpus lies; `bytes` cuts it, 0 for its usual length.
+    /// Understands what a user named: `tales`, `enwik8`, `codeparrot`, or a file or folder. `path` says where
+    /// a named corpus lies; `bytes` cuts it, 0 for its usual length.
     pub fn find(corpus: &str, path: &str, bytes: usize) -> Result<Source> {
         if !path.is_empty() && !matches!(corpus, "enwik8" | "codeparrot") {
             let allowed = format!(
@@ -64,13 +65,15 @@ impl Source {
             "enwik8" if bytes != 0 => Err(Error::setting(
                 "data.bytes",
                 bytes,
-                "enwik8 is whole or not enwik8: train on less of it with --tokens, or name a file with --data",
+                "enwik8 is whole or not enwik8: train on less of it with --tokens, or name a file with \
+                 --data",
             )),
             "enwik8" => Ok(Source::Enwik8(path.or_else(enwik8_nearby))),
             "codeparrot" => match path {
                 None => Err(Error::corpus(
                     corpus,
-                    "say where its shards are with --data-path FOLDER (files named file-*.json.gz, as published)",
+                    "say where its shards are with --data-path FOLDER (files named file-*.json.gz, as \
+                     published)",
                 )),
                 Some(path) => Ok(Source::Codeparrot { shards: codeparrot::shards(&path)?, bytes }),
             },
@@ -174,8 +177,8 @@ impl Source {
                 return Err(Error::corpus(
                     "enwik8",
                     format!(
-                        "it is not prepared yet: say where it is with --data-path FILE (raw, .gz, .xz or .zip), or add \
-                         --download to fetch it from {ENWIK8_ADDRESS}"
+                        "it is not prepared yet: say where it is with --data-path FILE (raw, .gz, .xz or \
+                         .zip), or add --download to fetch it from {ENWIK8_ADDRESS}"
                     ),
                 ));
             }

@@ -1,10 +1,12 @@
-//! `tales`: little English tales from a weighted grammar, endless and deterministic, with a known code length.
+//! `tales`: little English tales from a weighted grammar, endless and deterministic, with a known code
+//! length.
 //!
-//! A tale states facts early (who, where, what colour) and asks for them later, opens and closes quotes, and keeps
-//! subject and verb in agreement at a distance. Every choice has a known probability, and no two sequences of choices
-//! spell the same text, so minus the logarithm of the choices' probabilities is the exact code length of the text: the
-//! fewest bits per byte any model can reach on average. Recalled facts cost nothing, which is what a model must learn;
-//! scenes of free choices between them cost what their words cost.
+//! A tale states facts early (who, where, what colour) and asks for them later, opens and closes quotes, and
+//! keeps subject and verb in agreement at a distance. Every choice has a known probability, and no two
+//! sequences of choices spell the same text, so minus the logarithm of the choices' probabilities is the
+//! exact code length of the text: the fewest bits per byte any model can reach on average. Recalled facts
+//! cost nothing, which is what a model must learn; scenes of free choices between them cost what their words
+//! cost.
 //!
 //! Tale `i` of a seed is a pure function of (seed, i).
 
@@ -59,31 +61,31 @@ const ENDINGS: Choices = &[
 /// Words of a scene, where nothing but the grammar is foretold; the earlier ones are likelier.
 #[rustfmt::skip]
 const ADJECTIVES: Choices = &[
-    ("big", 3), ("old", 3), ("sad", 3), ("shy", 3), ("icy", 3), ("odd", 3), ("new", 3), ("hot", 3), ("dry", 2),
-    ("wet", 2), ("raw", 2), ("fat", 2), ("bold", 2), ("calm", 2), ("dark", 2), ("deep", 1), ("fair", 1),
-    ("keen", 1), ("lazy", 1), ("mild", 1), ("neat", 1), ("pale", 1), ("rich", 1), ("soft", 1), ("tame", 1),
-    ("vain", 1), ("warm", 1), ("wild", 1), ("ugly", 1), ("quick", 1),
+    ("big", 3), ("old", 3), ("sad", 3), ("shy", 3), ("icy", 3), ("odd", 3), ("new", 3), ("hot", 3),
+    ("dry", 2), ("wet", 2), ("raw", 2), ("fat", 2), ("bold", 2), ("calm", 2), ("dark", 2), ("deep", 1),
+    ("fair", 1), ("keen", 1), ("lazy", 1), ("mild", 1), ("neat", 1), ("pale", 1), ("rich", 1), ("soft", 1),
+    ("tame", 1), ("vain", 1), ("warm", 1), ("wild", 1), ("ugly", 1), ("quick", 1),
 ];
 #[rustfmt::skip]
 const NOUNS: Choices = &[
-    ("owl", 3), ("cat", 3), ("dog", 3), ("king", 3), ("bee", 3), ("ant", 3), ("elk", 3), ("door", 3), ("fly", 3),
-    ("hen", 3), ("jar", 2), ("key", 2), ("log", 2), ("man", 2), ("nut", 2), ("oak", 2), ("pig", 2), ("rat", 2),
-    ("sea", 2), ("toad", 2), ("urn", 1), ("vine", 1), ("web", 1), ("yak", 1), ("bird", 1), ("cup", 1), ("egg", 1),
-    ("fish", 1), ("girl", 1), ("hill", 1), ("ice", 1), ("jug", 1), ("lamp", 1), ("moth", 1), ("nest", 1),
-    ("pond", 1), ("rock", 1), ("star", 1), ("tree", 1), ("wolf", 1),
+    ("owl", 3), ("cat", 3), ("dog", 3), ("king", 3), ("bee", 3), ("ant", 3), ("elk", 3), ("door", 3),
+    ("fly", 3), ("hen", 3), ("jar", 2), ("key", 2), ("log", 2), ("man", 2), ("nut", 2), ("oak", 2),
+    ("pig", 2), ("rat", 2), ("sea", 2), ("toad", 2), ("urn", 1), ("vine", 1), ("web", 1), ("yak", 1),
+    ("bird", 1), ("cup", 1), ("egg", 1), ("fish", 1), ("girl", 1), ("hill", 1), ("ice", 1), ("jug", 1),
+    ("lamp", 1), ("moth", 1), ("nest", 1), ("pond", 1), ("rock", 1), ("star", 1), ("tree", 1), ("wolf", 1),
 ];
 #[rustfmt::skip]
 const VERBS: Choices = &[
-    ("ran", 3), ("sat", 3), ("hid", 3), ("fell", 3), ("rose", 3), ("swam", 3), ("flew", 3), ("dug", 2), ("ate", 2),
-    ("bit", 2), ("lay", 2), ("won", 2), ("bowed", 2), ("cried", 2), ("froze", 1), ("grew", 1), ("hopped", 1),
-    ("jumped", 1), ("knelt", 1), ("leapt", 1), ("moved", 1), ("nodded", 1), ("paused", 1), ("spun", 1),
-    ("turned", 1), ("wept", 1), ("yawned", 1),
+    ("ran", 3), ("sat", 3), ("hid", 3), ("fell", 3), ("rose", 3), ("swam", 3), ("flew", 3), ("dug", 2),
+    ("ate", 2), ("bit", 2), ("lay", 2), ("won", 2), ("bowed", 2), ("cried", 2), ("froze", 1), ("grew", 1),
+    ("hopped", 1), ("jumped", 1), ("knelt", 1), ("leapt", 1), ("moved", 1), ("nodded", 1), ("paused", 1),
+    ("spun", 1), ("turned", 1), ("wept", 1), ("yawned", 1),
 ];
 #[rustfmt::skip]
 const ADVERBS: Choices = &[
-    ("far", 3), ("up", 3), ("down", 3), ("out", 3), ("back", 3), ("fast", 2), ("low", 2), ("high", 2), ("late", 2),
-    ("twice", 1), ("well", 1), ("home", 1), ("ill", 1), ("near", 1), ("once", 1), ("soon", 1), ("away", 1),
-    ("early", 1),
+    ("far", 3), ("up", 3), ("down", 3), ("out", 3), ("back", 3), ("fast", 2), ("low", 2), ("high", 2),
+    ("late", 2), ("twice", 1), ("well", 1), ("home", 1), ("ill", 1), ("near", 1), ("once", 1), ("soon", 1),
+    ("away", 1), ("early", 1),
 ];
 #[rustfmt::skip]
 const PREPOSITIONS: Choices = &[
@@ -163,7 +165,8 @@ impl Teller<'_> {
         self.tales.text.extend_from_slice(text.as_bytes());
     }
 
-    /// Chooses by weight, leaving out what `allowed` refuses, and records what the choice cost; writes nothing.
+    /// Chooses by weight, leaving out what `allowed` refuses, and records what the choice cost; writes
+    /// nothing.
     fn choose(&mut self, choices: Choices, allowed: impl Fn(usize) -> bool) -> usize {
         let weights =
             || choices.iter().enumerate().filter(|(i, _)| allowed(*i)).map(|(i, &(_, weight))| (i, weight));
@@ -294,7 +297,8 @@ mod tests {
         PREPOSITIONS,
     ];
 
-    /// No choice begins another of its list: what was chosen can be read off the text, so code lengths are exact.
+    /// No choice begins another of its list: what was chosen can be read off the text, so code lengths are
+    /// exact.
     #[test]
     fn choices_can_be_told_apart() {
         for list in LISTS {
@@ -314,7 +318,8 @@ mod tests {
         }
     }
 
-    /// The empirical entropy of the choices agrees with the code length: probabilities are what they are said to be.
+    /// The empirical entropy of the choices agrees with the code length: probabilities are what they are said
+    /// to be.
     #[test]
     fn code_length_is_the_entropy() {
         let tales = Tales::generate(7, 2_000_000);

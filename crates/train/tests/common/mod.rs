@@ -24,7 +24,8 @@ checkpoints = { every = 3 }
 model = { width = 8, layers = 2, heads = 2, dropout = 0.2 }
 "#;
 
-/// A folder for a test, in memory where the system has such a place: hundreds of runs sync thousands of files.
+/// A folder for a test, in memory where the system has such a place: hundreds of runs sync thousands of
+/// files.
 pub fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
