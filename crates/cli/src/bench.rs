@@ -22,7 +22,7 @@ const LANES: usize = 8;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Threads; all cores unless told. Several (1,2,4) give a scaling table and what more cores would do
+    /// Threads [default: all cores]; several (1,2,4) give a scaling table and what more cores would do
     #[arg(long, value_delimiter = ',')]
     threads: Vec<usize>,
     /// Keep each thread on a core of its own

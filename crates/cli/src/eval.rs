@@ -1,35 +1,28 @@
 //! `kuramoto eval`: exact bits per byte of a split.
 
+use crate::choice::choice;
 use crate::table::thousands;
 use anyhow::Result;
-use clap::ValueEnum;
 use kuramoto_engine::Cpu;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::evaluate::evaluate;
 use kuramoto_train::{Corpus, Run, Split};
 use std::path::PathBuf;
 
-#[derive(Clone, Copy, ValueEnum)]
-enum SplitName {
-    Train,
-    Validation,
-    Test,
-}
-
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Run folder
     run: PathBuf,
     /// Which part of the corpus
-    #[arg(long, value_enum, default_value_t = SplitName::Validation)]
-    split: SplitName,
+    #[arg(long, value_parser = choice::<Split>(), default_value_t = Split::Validation)]
+    split: Split,
     /// best, last or step-N
     #[arg(long, default_value = "best")]
     checkpoint: String,
     /// Where the corpus lies, if it is not in the cache and not where it was
     #[arg(long, value_name = "PATH")]
     data_path: Option<String>,
-    /// Threads; all cores unless told
+    /// Threads [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
     /// Folder of prepared corpora
@@ -45,17 +38,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(path) = &arguments.data_path {
         run.set_data_path(path);
     }
-    let split = match arguments.split {
-        SplitName::Train => Split::Train,
-        SplitName::Validation => Split::Validation,
-        SplitName::Test => Split::Test,
-    };
+    let split = arguments.split;
     let corpus = Corpus::of_run(&run, &arguments.cache.clone().unwrap_or_else(default_cache))?;
     let threads = crate::threads(arguments.threads)?;
     let found = evaluate(&run, arguments.checkpoint.parse()?, &corpus, split, &Cpu::new(threads))?;
     if arguments.json {
         let mut object = serde_json::to_value(&found)?;
-        object["split"] = split.name().into();
+        object["split"] = split.to_string().into();
         object["run"] = run.folder().to_string_lossy().into();
         return crate::print(&format!("{object}\n"));
     }
@@ -64,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         .map_or_else(String::new, |floor| format!("; the best possible is {floor:.4}"));
     crate::print(&format!(
         "{} split of {}: {:.4} bits per byte over {} bytes, after step {}{floor}\n",
-        split.name(),
+        split,
         corpus.identity().name,
         found.bits_per_byte,
         thousands(found.bytes),

@@ -11,7 +11,7 @@ pub struct Arguments {
     /// Folder of runs
     #[arg(default_value = "runs")]
     folder: PathBuf,
-    /// Port; any that is free unless told
+    /// Port; 0 for any that is free
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Address to listen on; others than 127.0.0.1 let other machines in

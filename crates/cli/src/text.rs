@@ -17,7 +17,7 @@ pub fn printable(bytes: &[u8]) -> String {
     out
 }
 
-/// On one line, in quotes, everything but plain letters escaped: single bytes of a text can be told apart.
+/// On one line, in quotes, everything but plain letters escaped: single bytes of a text can be distinguished.
 pub fn quoted(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.escape_ascii())
 }

@@ -10,7 +10,9 @@ use clap::builder::PossibleValuesParser;
 use kuramoto_engine::{Cpu, Group, Processes};
 use kuramoto_kernels::peak;
 use kuramoto_model::ModelKind;
+use kuramoto_train::config::{Policy, Schedule};
 use kuramoto_train::generate::{Sampling, generate};
+use kuramoto_train::presets::{Preset, Protocol};
 use kuramoto_train::run::Ended;
 use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay, Run, Session, Setting, Summary, Which};
 use std::io::IsTerminal;
@@ -22,11 +24,11 @@ use strum::VariantNames;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Size and corpus to start from: quick (two minutes), 1m, 5m [default: quick]
-    #[arg(long)]
+    /// Size and corpus to start from; quick takes two minutes [default: quick]
+    #[arg(long, value_parser = PossibleValuesParser::new(Preset::VARIANTS))]
     preset: Option<String>,
-    /// Recipe: tuned (each model's own best) or paper (the paper's, to the letter) [default: tuned]
-    #[arg(long)]
+    /// Recipe: each model's own best, or the paper's for both [default: tuned]
+    #[arg(long, value_parser = PossibleValuesParser::new(Protocol::VARIANTS))]
     protocol: Option<String>,
     /// TOML file whose keys replace the preset's
     #[arg(long, value_name = "FILE")]
@@ -113,8 +115,8 @@ struct Keys {
     /// Steps of warm-up
     #[arg(long)]
     warmup: Option<String>,
-    /// constant or cosine
-    #[arg(long)]
+    /// How the learning rate goes on after the warm-up
+    #[arg(long, value_parser = PossibleValuesParser::new(Schedule::VARIANTS))]
     schedule: Option<String>,
     /// Decoupled weight decay
     #[arg(long)]
@@ -140,8 +142,8 @@ struct Keys {
     /// Checkpoints to keep besides the best; 0 for all
     #[arg(long, value_name = "CHECKPOINTS")]
     keep: Option<String>,
-    /// What to do about a step that is not finite or leaps: stop or skip
-    #[arg(long, value_name = "POLICY")]
+    /// What to do about a step that is not finite or whose loss spikes
+    #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(Policy::VARIANTS))]
     on_bad_step: Option<String>,
 }
 

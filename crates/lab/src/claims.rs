@@ -159,7 +159,7 @@ pub(crate) fn groups(arms: &[ArmResults], table: Table) -> Vec<Vec<&ArmResults>>
     groups
 }
 
-/// The corpus, where there are several to be told apart.
+/// The corpus, where there are several.
 fn prefix(group: &[&ArmResults], count: usize) -> String {
     if count > 1 {
         format!("{}, {}: ", group[0].corpus, crate::plan::size(group[0].budget))

@@ -51,11 +51,11 @@ fn checkpoints(summary: &Summary) -> BTreeSet<u64> {
 
 /// Writes the proof of a run that has just finished.
 pub(crate) fn write(run: &Run, summary: &Summary) -> Result<()> {
-    let told = ["config.toml", "corpus.json", "metrics.jsonl", "summary.json"].map(String::from);
+    let files = ["config.toml", "corpus.json", "metrics.jsonl", "summary.json"].map(String::from);
     let manifests =
         checkpoints(summary).into_iter().map(|step| format!("checkpoints/step-{step}/{MANIFEST}"));
     let hash = |file: String| Ok((file.clone(), hash_of(run, &file)?));
-    let hashes = told.into_iter().chain(manifests).map(hash).collect::<Result<BTreeMap<_, _>>>()?;
+    let hashes = files.into_iter().chain(manifests).map(hash).collect::<Result<BTreeMap<_, _>>>()?;
     let json = serde_json::to_vec_pretty(&hashes).expect("hashes are plain data");
     Ok(disk::replace(&System, &path(run), &json)?)
 }

@@ -22,7 +22,7 @@ pub struct Task {
     pub megabytes: Option<u64>,
 }
 
-/// What Slurm is told besides.
+/// Settings for Slurm alone.
 #[derive(Clone, Debug)]
 pub struct Slurm {
     /// The program, as the nodes find it.
@@ -37,7 +37,7 @@ pub struct Slurm {
     pub partition: Option<String>,
 }
 
-/// What Kubernetes is told besides.
+/// Settings for Kubernetes alone.
 #[derive(Clone, Debug)]
 pub struct Kubernetes {
     /// An image with `kuramoto` on its path.
@@ -46,7 +46,7 @@ pub struct Kubernetes {
     pub claim: String,
 }
 
-/// Seconds that a task has to save and leave when it is told to stop; a step takes far less.
+/// Seconds that a task has to save and leave after a signal to stop; a step takes far less.
 pub const GRACE: u64 = 120;
 
 impl Task {
@@ -145,7 +145,7 @@ spec:
   maxFailedIndexes: {count}
   podFailurePolicy:
     rules:
-      # Moved or told to stop: the run goes on where it was.
+      # Moved or asked to stop: the run goes on where it was.
       - action: Ignore
         onPodConditions:
           - type: DisruptionTarget

@@ -11,9 +11,10 @@
 //! model runs.
 
 use kuramoto_kernels::Real;
+use kuramoto_model::random::below_u32;
 use kuramoto_model::{Gates, Hooks, Kuramoto, Network, Weights};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -305,7 +306,7 @@ pub fn choose(count: usize, share: f64, seed: u64) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..count).collect();
     let wanted = ((share.clamp(0.0, 1.0) * count as f64).round() as usize).min(count);
     for i in 0..wanted {
-        let j = i + ((u64::from(random.next_u32()) * (count - i) as u64) >> 32) as usize;
+        let j = i + below_u32(&mut random, (count - i) as u32) as usize;
         numbers.swap(i, j);
     }
     numbers.truncate(wanted);

@@ -1,8 +1,9 @@
 //! Surrogates: data of the same shape in which what a measure is meant to detect cannot be.
 
 use crate::trace::Trace;
+use kuramoto_model::random::shuffle_u32;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 use serde::Serialize;
 
 /// What a measure is compared with.
@@ -47,7 +48,7 @@ pub(crate) fn draws(seed: u64, index: usize) -> ChaCha8Rng {
 /// The tokens of a window in another order.
 pub(crate) fn shuffled(tokens: &[u8], mut random: ChaCha8Rng) -> Vec<u8> {
     let mut tokens = tokens.to_vec();
-    shuffle(&mut tokens, &mut random);
+    shuffle_u32(&mut random, &mut tokens);
     tokens
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn permuted(trace: &Trace<f32>, mut random: ChaCha8Rng) -> Trace<f32>
     let mut order: Vec<usize> = (0..trace.k).collect();
     for t in 0..trace.n {
         // The same permutation in every layer, so that steps stay what they were.
-        shuffle(&mut order, &mut random);
+        shuffle_u32(&mut random, &mut order);
         for state in trace.states.iter_mut().chain(&mut trace.middles) {
             let row = &mut state[t * trace.k..][..trace.k];
             let before = row.to_vec();
@@ -77,14 +78,6 @@ pub(crate) fn uniform(trace: &Trace<f32>) -> Trace<f32> {
         }
     }
     trace
-}
-
-/// Fisher and Yates.
-fn shuffle<T>(items: &mut [T], random: &mut ChaCha8Rng) {
-    for i in (1..items.len()).rev() {
-        let j = ((u64::from(random.next_u32()) * (i as u64 + 1)) >> 32) as usize;
-        items.swap(i, j);
-    }
 }
 
 #[cfg(test)]

@@ -90,8 +90,9 @@ impl BatchConfig {
 }
 
 /// How the learning rate goes on after the warm-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::VariantNames)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Schedule {
     /// It stays.
     Constant,
@@ -103,7 +104,7 @@ pub enum Schedule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decay {
-    /// Every one, as PyTorch's AdamW does unless told otherwise.
+    /// Every one, as PyTorch's AdamW does by default.
     All,
     /// Matrices of linear maps and transformer embeddings; no phases, rates, biases, norms or scalars.
     Weights,
@@ -178,8 +179,9 @@ pub struct Checkpoints {
 }
 
 /// What to do about a step whose loss or gradient is not finite, or whose loss leaps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::VariantNames)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Policy {
     /// Save and stop.
     Stop,

@@ -41,7 +41,7 @@ impl Listed {
         let run = Run::open(folder)?;
         let config = run.config();
         let training = run.is_training();
-        // A run that goes on after an old summary is told by its rows.
+        // A run that goes on after an old summary is described by its rows.
         let summary = run.summary().filter(|_| !training);
         let rows = match (&summary, File::open(folder.join("metrics.jsonl"))) {
             (None, Ok(file)) => metrics::glance(BufReader::with_capacity(1 << 18, file)),

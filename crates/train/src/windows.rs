@@ -6,8 +6,7 @@
 //! a batch at the end of an epoch are left out of it. Which windows a step reads is a pure function of (seed,
 //! epoch, step): there is no state.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use kuramoto_model::random;
 use std::ops::Range;
 
 /// Inputs at `start..start + len`, each predicting the byte after it.
@@ -90,16 +89,10 @@ impl Sampler {
             .map(|&window| Window { start: self.start + window as usize * self.context, len: self.context })
     }
 
-    /// Fisher and Yates, from the identity, so that an epoch's order does not depend on the epochs before it.
+    /// From the identity, so that an epoch's order does not depend on the epochs before it.
     fn shuffle(&mut self, epoch: u64) {
-        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
-        random.set_stream(epoch);
         self.order.iter_mut().enumerate().for_each(|(i, window)| *window = i as u32);
-        for i in (1..self.order.len()).rev() {
-            // Multiply and shift: uniform but for 2^-32.
-            let j = (u128::from(random.next_u64()) * (i as u128 + 1)) >> 64;
-            self.order.swap(i, j as usize);
-        }
+        random::shuffle_u64(&mut random::stream(self.seed, epoch), &mut self.order);
         self.epoch = Some(epoch);
     }
 }

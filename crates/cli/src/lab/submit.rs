@@ -93,7 +93,7 @@ fn time(text: &str) -> Result<String, String> {
     if seconds < least {
         let grace = submit::GRACE;
         return Err(format!(
-            "a task is told to stop {grace} seconds before its limit: give it {least} seconds or more"
+            "a task gets its signal {grace} seconds before its limit: give it {least} seconds or more"
         ));
     }
     Ok(text.into())
@@ -107,8 +107,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         megabytes: arguments.memory,
     };
     if let (Some(image), Some(claim), true) = (&arguments.image, &arguments.claim, arguments.kubernetes) {
-        let told = Kubernetes { image: image.clone(), claim: claim.clone() };
-        let path = submit::write(&plan, KUBERNETES_FILE, &submit::kubernetes(&plan, &task, &told)?)?;
+        let settings = Kubernetes { image: image.clone(), claim: claim.clone() };
+        let path = submit::write(&plan, KUBERNETES_FILE, &submit::kubernetes(&plan, &task, &settings)?)?;
         return crate::print(&format!("wrote {0}; submit it with: kubectl apply -f {0}\n", path.display()));
     }
     let indices = submit::unfinished(&plan)?;
@@ -116,15 +116,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return crate::print("every run of the plan is finished: there is nothing to submit\n");
     }
     let absolute = |path: &PathBuf| std::path::absolute(path).with_context(|| format!("{}", path.display()));
-    let told = Slurm {
+    let settings = Slurm {
         program: std::env::current_exe().context("the program does not know where it lies")?,
         plan: absolute(&arguments.plan)?,
         cache: absolute(&arguments.cache.clone().unwrap_or_else(default_cache))?,
         time: arguments.time.clone(),
         partition: arguments.partition.clone(),
     };
-    let path = submit::write(&plan, SLURM_FILE, &submit::slurm(&plan, &indices, &task, &told)?)?;
-    let by_hand = format!("cd {} && sbatch {SLURM_FILE}", told.plan.display());
+    let path = submit::write(&plan, SLURM_FILE, &submit::slurm(&plan, &indices, &task, &settings)?)?;
+    let by_hand = format!("cd {} && sbatch {SLURM_FILE}", settings.plan.display());
     if arguments.dry_run {
         return crate::print(&format!("wrote {}; submit it with: {by_hand}\n", path.display()));
     }

@@ -130,8 +130,8 @@ fn panel(claims: &[&Claim], title: &str, legend: bool) -> Panel {
         .points(Points::new(paper, colour::ORANGE).marker(Marker::Diamond));
     let key = |label: &str, colour, marker| Key { label: label.into(), colour, marker };
     let keys = [
-        key("here, told from chance", colour::BLUE, None),
-        key("here, not told from chance", colour::GREY, None),
+        key("here, significant", colour::BLUE, None),
+        key("here, not significant", colour::GREY, None),
         key("paper", colour::ORANGE, Some(Marker::Diamond)),
     ];
     if legend { panel.keys(keys, Corner::BottomRight) } else { panel }

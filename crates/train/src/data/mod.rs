@@ -24,8 +24,20 @@ use std::path::Path;
 use tales::Tales;
 
 /// Part of a corpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Split {
     /// The first 90%.
     Train,
@@ -44,15 +56,6 @@ impl Split {
             Split::Train => 0..first,
             Split::Validation => first..second,
             Split::Test => second..len,
-        }
-    }
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Split::Train => "train",
-            Split::Validation => "validation",
-            Split::Test => "test",
         }
     }
 }

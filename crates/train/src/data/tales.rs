@@ -96,7 +96,7 @@ const PREPOSITIONS: Choices = &[
 const EVENTS: Choices =
     &[("scene", 30), ("weather", 2), ("animal", 2), ("colour", 4), ("place", 2), ("trade", 2), ("end", 5)];
 
-/// The text that `tales` is unless told otherwise, and how much of it: more than a short run reads twice.
+/// The default seed and length of `tales`: more than a short run reads twice.
 pub const SEED: u64 = 0;
 /// See [`SEED`].
 pub const BYTES: usize = 12_000_000;
