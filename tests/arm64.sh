@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles kuramoto-kernels and kuramoto-model for 64-bit Arm and runs their tests under qemu's user-mode emulation.
+# Compiles kuramoto-kernels, kuramoto-model and kuramoto-engine for 64-bit Arm and runs their tests under qemu's user-mode emulation.
 # usage: arm64.sh [DIR]     DIR (default: target/arm64) gets a private Debian testing tree, 2.5 GB; the host is not
 # altered. Needs root on a Debian x86-64 machine; elsewhere it says so and exits 0. JOBS=1 for one build job.
 set -euo pipefail
@@ -59,7 +59,7 @@ inside() {
 }
 inside rustc --version
 inside qemu-aarch64 --version | head -n1
-packages=(--locked --release -j "${JOBS:-2}" -p kuramoto-kernels -p kuramoto-model)
+packages=(--locked --release -j "${JOBS:-2}" -p kuramoto-kernels -p kuramoto-model -p kuramoto-engine)
 # The gradient checks of the model take more than nine minutes under emulation.
 inside cargo test "${packages[@]}" --lib --test functions --test product --test backward \
-    --test parity --test counts --test decoding --test allocation --test properties
+    --test parity --test counts --test decoding --test allocation --test properties --test bits

@@ -2,6 +2,8 @@
 
 skip() {
     echo "skipped: $1"
+    # Continuous integration has everything: what is skipped there was not tested.
+    [ "${CI:-}" != true ] || exit 1
     exit 0
 }
 

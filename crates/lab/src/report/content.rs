@@ -328,7 +328,8 @@ fn claimed(claims: &[&Claim], arms: &[&ArmResults]) -> Table {
         ]
     };
     Table {
-        caption: "Claims of the paper, and paired differences here. Bold: significant after correction.".into(),
+        caption: "Claims of the paper, and paired differences here. Bold: significant after correction."
+            .into(),
         head: vec![
             "claim of the paper",
             "paper",

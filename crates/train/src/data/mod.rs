@@ -101,7 +101,7 @@ impl Identity {
 
 enum Bytes {
     Mapped(memmap2::Mmap),
-    Told(Tales),
+    Generated(Tales),
 }
 
 /// A corpus, ready to read.
@@ -126,7 +126,7 @@ impl Corpus {
                     sha256: hash::of(tales.text()),
                     vocabulary: vocabulary(tales.text()),
                 };
-                (identity, Bytes::Told(tales))
+                (identity, Bytes::Generated(tales))
             }
             _ => {
                 let (identity, map) = cache::open(source, cache)?;
@@ -163,7 +163,7 @@ impl Corpus {
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Mapped(map) => map,
-            Bytes::Told(tales) => tales.text(),
+            Bytes::Generated(tales) => tales.text(),
         }
     }
 
@@ -187,7 +187,7 @@ impl Corpus {
     /// Fewest bits per byte any model can reach on the targets of these windows, given all text before them;
     /// known for generated corpora only.
     pub fn floor(&self, windows: &[Window]) -> Option<f64> {
-        let Bytes::Told(tales) = &self.bytes else { return None };
+        let Bytes::Generated(tales) = &self.bytes else { return None };
         let bits: f64 = windows.iter().map(|window| tales.bits(window.targets())).sum();
         let bytes: usize = windows.iter().map(|window| window.len).sum();
         Some(bits / bytes.max(1) as f64)

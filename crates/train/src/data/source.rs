@@ -172,7 +172,7 @@ impl Source {
     pub(super) fn copy_to(&self, out: impl Write) -> Result<Copied> {
         let mut sink = Sink { out: BufWriter::new(out), left: self.limit(), copied: Copied::default() };
         match self {
-            Source::Tales { .. } => unreachable!("tales are told, not copied"),
+            Source::Tales { .. } => unreachable!("tales are generated, not copied"),
             Source::Enwik8(None) => {
                 return Err(Error::corpus(
                     "enwik8",
