@@ -34,6 +34,7 @@
 //!
 //! [`kernels::tangent`]: kuramoto_kernels::tangent
 
+mod attention_backward;
 mod backward;
 mod decode;
 mod forward;
