@@ -4,7 +4,7 @@
 //! peak is measured beside each, on every thread at once, so that a busy machine lowers both sides of a
 //! utilisation. Several numbers of threads are measured in turns, so that their ratios are of one time.
 
-use crate::scaling::{self, Point};
+use crate::scaling::{self, MeasuredPoint};
 use crate::table::{Table, thousands};
 use anyhow::{Context, Result, bail, ensure};
 use kuramoto_engine::scaling::Costs;
@@ -217,12 +217,12 @@ fn scaling(
         return crate::print(&format!("{}\n", serde_json::json!({ "lanes": how.lanes, "scaling": points })));
     }
     for (i, configuration) in chosen.iter().enumerate() {
-        let point = |(&threads, all): (&usize, &Vec<Measured>)| Point {
+        let point = |(&threads, all): (&usize, &Vec<Measured>)| MeasuredPoint {
             threads,
             tokens_per_s: all[i].tokens_per_s,
             costs: all[i].costs,
         };
-        let points: Vec<Point> = threads.iter().zip(&all).map(point).collect();
+        let points: Vec<MeasuredPoint> = threads.iter().zip(&all).map(point).collect();
         crate::print(&scaling::report(&configuration.name(), SEQUENCES, CONTEXT, how.lanes, &points))?;
     }
     Ok(())

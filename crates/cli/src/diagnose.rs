@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kuramoto_phase::diagnostics::Diagnostics;
 use kuramoto_phase::surrogate::Surrogate;
-use kuramoto_phase::survey::Request;
+use kuramoto_phase::survey::SurveyRequest;
 use std::path::PathBuf;
 use strum::VariantNames;
 
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let against: Vec<Surrogate> = arguments.against.iter().flatten().copied().collect();
     let subject = arguments.inspect.open()?;
     let windows = subject.windows();
-    let diagnostics = Diagnostics::of(&Request {
+    let diagnostics = Diagnostics::of(&SurveyRequest {
         weights: &subject.weights,
         windows: &windows,
         against: &against,

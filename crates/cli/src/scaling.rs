@@ -8,14 +8,20 @@ use std::fmt::Write;
 const PROTOCOL_BYTES: f64 = 50.0 * 9e7;
 
 /// One measured number of threads.
-pub struct Point {
+pub struct MeasuredPoint {
     pub threads: usize,
     pub tokens_per_s: f64,
     pub costs: Costs,
 }
 
 /// The scaling table of one configuration, and predictions from its first point, which has one thread.
-pub fn report(name: &str, sequences: usize, context: usize, lanes: usize, points: &[Point]) -> String {
+pub fn report(
+    name: &str,
+    sequences: usize,
+    context: usize,
+    lanes: usize,
+    points: &[MeasuredPoint],
+) -> String {
     let tokens = (sequences * context) as f64;
     let (one, costs) = (points[0].tokens_per_s, points[0].costs);
     let mut text = format!(

@@ -45,7 +45,7 @@ pub enum Arm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::Display, strum::VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Table {
+pub enum PaperTable {
     /// Both models at equal parameters: Tables 1 and 2.
     Compare,
     /// The reference and its ablations: Table 3.
@@ -54,10 +54,10 @@ pub enum Table {
     Grid,
 }
 
-impl Table {
+impl PaperTable {
     /// Every table, in the paper's order.
-    pub fn all() -> impl Iterator<Item = Table> {
-        Table::VARIANTS.iter().copied()
+    pub fn all() -> impl Iterator<Item = PaperTable> {
+        PaperTable::VARIANTS.iter().copied()
     }
 }
 
@@ -76,11 +76,11 @@ impl Arm {
     }
 
     /// The table it belongs to.
-    pub fn table(self) -> Table {
+    pub fn table(self) -> PaperTable {
         match self {
-            Arm::Compare { .. } => Table::Compare,
-            Arm::Reference | Arm::Ablation(_) => Table::Ablations,
-            Arm::Grid { .. } => Table::Grid,
+            Arm::Compare { .. } => PaperTable::Compare,
+            Arm::Reference | Arm::Ablation(_) => PaperTable::Ablations,
+            Arm::Grid { .. } => PaperTable::Grid,
         }
     }
 

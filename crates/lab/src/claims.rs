@@ -1,6 +1,6 @@
 //! Claims of the paper about differences, and what paired runs say of them.
 
-use crate::arm::{Arm, GRID, Table, with_table};
+use crate::arm::{Arm, GRID, PaperTable, with_table};
 use crate::paper;
 use crate::plan::{Plan, Planned};
 use crate::results::{ArmResults, pairs};
@@ -84,7 +84,7 @@ pub fn most_in_a_table(plan: &Plan) -> usize {
         Arm::Compare { .. } | Arm::Reference | Arm::Grid { .. } => 0,
     };
     let of_table = |table| plan.runs.iter().filter(move |run| run.arm.table() == table);
-    Table::all().map(|table| of_table(table).filter(first).map(claims).sum()).max().unwrap_or(0)
+    PaperTable::all().map(|table| of_table(table).filter(first).map(claims).sum()).max().unwrap_or(0)
 }
 
 /// The cell of fewest heads and layers, which a claim about all cells of a model is listed under.
@@ -147,7 +147,7 @@ fn compare_claims(arms: &[ArmResults]) -> Vec<Claim> {
 }
 
 /// The arms of a table, apart by corpus and size: nothing is compared across them.
-pub(crate) fn groups(arms: &[ArmResults], table: Table) -> Vec<Vec<&ArmResults>> {
+pub(crate) fn groups(arms: &[ArmResults], table: PaperTable) -> Vec<Vec<&ArmResults>> {
     let mut groups: Vec<Vec<&ArmResults>> = Vec::new();
     for arm in arms.iter().filter(|arm| arm.arm.table() == table) {
         let place = |arm: &ArmResults| (arm.corpus.clone(), arm.budget);
@@ -173,7 +173,7 @@ fn find<'a>(group: &[&'a ArmResults], arm: Arm) -> Option<&'a ArmResults> {
 }
 
 fn ablation_claims(arms: &[ArmResults]) -> Vec<Claim> {
-    let groups = groups(arms, Table::Ablations);
+    let groups = groups(arms, PaperTable::Ablations);
     let count = groups.len();
     let of = |group: &Vec<&ArmResults>| {
         let reference = find(group, Arm::Reference)?;
@@ -204,7 +204,7 @@ fn depth_over_heads(value: &dyn Fn(usize, usize) -> Option<f64>) -> Option<f64> 
 
 /// Depth matters more than heads.
 fn grid_claims(arms: &[ArmResults]) -> Vec<Claim> {
-    let groups = groups(arms, Table::Grid);
+    let groups = groups(arms, PaperTable::Grid);
     let of = |(group, model): (&Vec<&ArmResults>, ModelKind)| {
         let cell = |heads: usize, layers: usize| find(group, Arm::Grid { model, heads, layers });
         let corner = find(group, corner(model))?;
@@ -224,7 +224,7 @@ fn grid_claims(arms: &[ArmResults]) -> Vec<Claim> {
 
 /// Holm's correction within each table, and the verdicts.
 fn correct(claims: &mut [Claim]) {
-    for table in Table::all() {
+    for table in PaperTable::all() {
         let mut same: Vec<&mut Claim> = claims.iter_mut().filter(|c| c.arm.table() == table).collect();
         let adjusted = holm(&same.iter().map(|claim| claim.p).collect::<Vec<_>>());
         let count = same.len() as f64;
@@ -270,7 +270,7 @@ pub struct Rank {
 
 /// Agreement of the order of ablations with the paper's, resampling seeds; one for each corpus.
 pub(crate) fn rank_agreements(arms: &[ArmResults]) -> Vec<RankAgreement> {
-    groups(arms, Table::Ablations).iter().filter_map(|group| rank_agreement(group)).collect()
+    groups(arms, PaperTable::Ablations).iter().filter_map(|group| rank_agreement(group)).collect()
 }
 
 fn rank_agreement(group: &[&ArmResults]) -> Option<RankAgreement> {

@@ -20,7 +20,7 @@ pub mod runner;
 pub mod scale;
 pub mod submit;
 
-pub use arm::{Arm, Table};
+pub use arm::{Arm, PaperTable};
 pub use error::{Error, Result};
 pub use kuramoto_report::statistics;
 pub use plan::{Plan, Planned};

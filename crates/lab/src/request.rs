@@ -1,6 +1,6 @@
 //! What a plan is asked for: an experiment, a scale, and what differs from the scale's defaults.
 
-use crate::arm::{Arm, Table};
+use crate::arm::{Arm, PaperTable};
 use crate::error::{Error, Result};
 use crate::scale::Scale;
 use kuramoto_train::data::Source;
@@ -37,11 +37,11 @@ pub enum Experiment {
 
 impl Experiment {
     /// True if its plans have runs of this table.
-    fn holds(self, table: Table) -> bool {
+    fn holds(self, table: PaperTable) -> bool {
         match self {
-            Experiment::Compare => table == Table::Compare,
-            Experiment::Ablations => table == Table::Ablations,
-            Experiment::Grid => table == Table::Grid,
+            Experiment::Compare => table == PaperTable::Compare,
+            Experiment::Ablations => table == PaperTable::Ablations,
+            Experiment::Grid => table == PaperTable::Grid,
             Experiment::Paper => true,
         }
     }
@@ -113,8 +113,8 @@ impl Request {
     pub(crate) fn budgets_of(&self, arm: Arm) -> Vec<usize> {
         let budgets = if self.budgets.is_empty() { self.scale.budgets() } else { &self.budgets };
         match arm.table() {
-            Table::Compare => budgets.to_vec(),
-            Table::Ablations | Table::Grid => budgets.iter().copied().min().into_iter().collect(),
+            PaperTable::Compare => budgets.to_vec(),
+            PaperTable::Ablations | PaperTable::Grid => budgets.iter().copied().min().into_iter().collect(),
         }
     }
 
@@ -139,7 +139,7 @@ impl Request {
             *config.model.layers_mut() = layers;
         }
         // The paper reads the test split where it compares the models, and nowhere else.
-        config.validation.test = arm.table() == Table::Compare;
+        config.validation.test = arm.table() == PaperTable::Compare;
         let mut config = config.overlaid(&self.overlays)?;
         if let Arm::Ablation(row) = arm {
             config.model.ablate(&[row.name])?;

@@ -24,6 +24,11 @@ pub fn uniform(random: &mut impl Rng) -> f64 {
     ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
 
+/// Uniform in the half-open interval [0, 1), from one `next_u64`.
+pub fn fraction(random: &mut impl Rng) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
 /// Uniform in the open interval (-1, 1), from one `next_u64`.
 pub fn uniform_signed(random: &mut impl Rng) -> f64 {
     2.0 * uniform(random) - 1.0

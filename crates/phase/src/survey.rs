@@ -92,7 +92,7 @@ pub fn radii(weights: &KuramotoWeights) -> Vec<(Option<f64>, Option<f64>)> {
 }
 
 /// What is surveyed, and against what.
-pub struct Request<'a> {
+pub struct SurveyRequest<'a> {
     /// The model.
     pub weights: &'a KuramotoWeights,
     /// The text.
@@ -125,8 +125,8 @@ const MATRICES: usize = 64;
 
 /// Measures a model and its surrogates: one forward pass a window, and one more for each surrogate with other
 /// parameters or other bytes.
-pub fn survey(request: &Request<'_>) -> Result<Surveys> {
-    let Request { weights, windows, against, seed, .. } = *request;
+pub fn survey(request: &SurveyRequest<'_>) -> Result<Surveys> {
+    let SurveyRequest { weights, windows, against, seed, .. } = *request;
     let network = weights.network();
     let every = windows.len().div_ceil(MATRICES).max(1);
     let untrained = against.contains(&Surrogate::Untrained);

@@ -7,7 +7,7 @@ use kuramoto_phase::Trace;
 use kuramoto_phase::diagnostics::Diagnostics;
 use kuramoto_phase::pull::Pulls;
 use kuramoto_phase::surrogate::Surrogate;
-use kuramoto_phase::survey::{Request, Surveys, oscillators, survey};
+use kuramoto_phase::survey::{SurveyRequest, Surveys, oscillators, survey};
 use strum::VariantArray;
 
 /// Rows of a sequence of a tensor (.., batch, length x width).
@@ -114,7 +114,7 @@ fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
     let windows: Vec<_> = fixture.tokens.chunks(n).zip(fixture.targets.chunks(n)).cycle().take(5).collect();
     let of = |against: &[Surrogate], threads| -> Surveys {
         let (weights, windows) = (&weights, &windows[..]);
-        survey(&Request { weights, windows, against, seed: 7, initial_seed: 7, threads }).unwrap()
+        survey(&SurveyRequest { weights, windows, against, seed: 7, initial_seed: 7, threads }).unwrap()
     };
     let all = of(Surrogate::VARIANTS, 1);
     let ours = &all.trained;
@@ -160,7 +160,7 @@ fn diagnostics_are_written_and_said() {
     let weights = common::weights::<f32>(&fixture, &network);
     let n = fixture.length;
     let windows: Vec<_> = fixture.tokens.chunks(n).zip(fixture.targets.chunks(n)).collect();
-    let found = Diagnostics::of(&Request {
+    let found = Diagnostics::of(&SurveyRequest {
         weights: &weights,
         windows: &windows,
         against: &[Surrogate::Uniform],

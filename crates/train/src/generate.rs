@@ -3,9 +3,10 @@
 use crate::data::Identity;
 use crate::error::{Error, Result};
 use crate::run::{Run, Which};
+use kuramoto_model::random::fraction;
 use kuramoto_model::{Decoder, Network, Weights, with_network};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 
 /// How the next byte is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
@@ -136,7 +137,7 @@ impl Drawer {
         });
         let count = count.count().max(1);
         let mass: f64 = nucleus[..count].iter().map(|(_, weight)| weight).sum();
-        let mut left = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * mass;
+        let mut left = fraction(random) * mass;
         for &(token, weight) in &nucleus[..count] {
             left -= weight;
             if left < 0.0 {

@@ -17,7 +17,7 @@ fn speed(arm: &ArmResults) -> f64 {
 
 /// What every arm but the grid's took.
 pub fn table(results: &Results) -> Result<Option<Table>> {
-    let arms = results.arms.iter().filter(|arm| arm.arm.table() != arm::Table::Grid);
+    let arms = results.arms.iter().filter(|arm| arm.arm.table() != arm::PaperTable::Grid);
     let mut rows = Vec::new();
     for (arm, first) in arms.filter_map(|arm| Some((arm, arm.first()?))) {
         rows.push(row(arm, first)?);

@@ -16,16 +16,16 @@ use kuramoto_train::presets::Protocol;
 use strum::VariantArray;
 
 /// A table's heading, with its number in the paper.
-fn title(table: arm::Table) -> &'static str {
+fn title(table: arm::PaperTable) -> &'static str {
     match table {
-        arm::Table::Compare => "Matched comparison (Tables 1 and 2 of the paper)",
-        arm::Table::Ablations => "Ablations (Table 3)",
-        arm::Table::Grid => "Heads by layers (Table 4)",
+        arm::PaperTable::Compare => "Matched comparison (Tables 1 and 2 of the paper)",
+        arm::PaperTable::Ablations => "Ablations (Table 3)",
+        arm::PaperTable::Grid => "Heads by layers (Table 4)",
     }
 }
 
 /// A report of what is finished; figures are put beside their tables.
-pub fn document(plan: &Plan, results: &Results, figures: Vec<(arm::Table, Figure)>) -> Result<Document> {
+pub fn document(plan: &Plan, results: &Results, figures: Vec<(arm::PaperTable, Figure)>) -> Result<Document> {
     let name = plan.name();
     let (done, planned) = results.progress;
     let mut blocks = vec![Block::Text(format!(
@@ -39,25 +39,25 @@ pub fn document(plan: &Plan, results: &Results, figures: Vec<(arm::Table, Figure
         blocks.push(Block::List(in_short(results)));
     }
     let mut figures = figures.into_iter().peekable();
-    for table in arm::Table::all() {
+    for table in arm::PaperTable::all() {
         let arms: Vec<&ArmResults> = results.arms.iter().filter(|arm| arm.arm.table() == table).collect();
         if arms.is_empty() {
             continue;
         }
         blocks.push(Block::Heading(title(table).into()));
         match table {
-            arm::Table::Grid => {
+            arm::PaperTable::Grid => {
                 for group in groups(&results.arms, table) {
                     blocks.extend(ModelKind::VARIANTS.iter().map(|&model| Block::Table(grid(&group, model))));
                 }
             }
-            arm::Table::Compare | arm::Table::Ablations => blocks.push(Block::Table(cells(&arms))),
+            arm::PaperTable::Compare | arm::PaperTable::Ablations => blocks.push(Block::Table(cells(&arms))),
         }
         let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.arm.table() == table).collect();
         if !claims.is_empty() {
             blocks.push(Block::Table(claimed(&claims, &arms)));
         }
-        if table == arm::Table::Ablations {
+        if table == arm::PaperTable::Ablations {
             blocks.extend(results.ranks.iter().map(|ranks| Block::Table(ranked(ranks, &arms))));
         }
         while let Some((_, figure)) = figures.next_if(|(of, _)| *of == table) {
@@ -206,7 +206,7 @@ fn in_short(results: &Results) -> Vec<String> {
             ranks.corpus, ranks.tau, ranks.p
         ));
     }
-    for table in arm::Table::all() {
+    for table in arm::PaperTable::all() {
         let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.arm.table() == table).collect();
         if !claims.is_empty() && claims.iter().all(|claim| claim.smallest_p > LEVEL) {
             list.push(format!(
@@ -274,7 +274,7 @@ fn cells(arms: &[&ArmResults]) -> Table {
         Some(row)
     };
     let caption = match arms[0].arm.table() {
-        arm::Table::Ablations => {
+        arm::PaperTable::Ablations => {
             "Validation of the reference and of every ablation; the paper gives differences to its reference."
         }
         _ => "Validation and test of both models.",

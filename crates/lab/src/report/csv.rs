@@ -1,6 +1,6 @@
 //! Tables for machines.
 
-use crate::arm::Table;
+use crate::arm::PaperTable;
 use crate::paper::Published;
 use crate::results::Results;
 use crate::statistics::{mean, median, standard_deviation};
@@ -53,7 +53,7 @@ pub fn cells(results: &Results) -> String {
         let numbers = [of(&arm.validations()), of(&arm.tests())].concat();
         let papers = [paper(arm.paper), paper(arm.paper_test)].concat();
         // The paper gives ablations as differences to its reference.
-        let meaning = if arm.arm.table() == Table::Ablations { "difference" } else { "value" };
+        let meaning = if arm.arm.table() == PaperTable::Ablations { "difference" } else { "value" };
         table.row([names.to_vec(), numbers, papers, vec![meaning.into()]].concat());
     }
     table.finish()

@@ -1,6 +1,6 @@
 //! Learning curves, the ablation chart, and the grid.
 
-use crate::arm::{Arm, GRID, Table};
+use crate::arm::{Arm, GRID, PaperTable};
 use crate::claims::{Claim, Verdict, groups};
 use crate::results::{ArmResults, Results};
 use crate::statistics::mean;
@@ -13,28 +13,32 @@ use std::collections::BTreeMap;
 use strum::VariantArray;
 
 /// Every figure these results can fill, each with the table it belongs to, in the order of the tables.
-pub fn all(results: &Results) -> Vec<(Table, Figure)> {
-    let mut figures: Vec<(Table, Figure)> = Vec::new();
-    figures.extend(curves(&results.arms).map(|figure| (Table::Compare, figure)));
+pub fn all(results: &Results) -> Vec<(PaperTable, Figure)> {
+    let mut figures: Vec<(PaperTable, Figure)> = Vec::new();
+    figures.extend(curves(&results.arms).map(|figure| (PaperTable::Compare, figure)));
     // One corpus needs no name.
     let suffix = |group: &[&ArmResults], count: usize| {
         if count > 1 { format!("-{}", group[0].corpus) } else { String::new() }
     };
-    let ablated = groups(&results.arms, Table::Ablations);
+    let ablated = groups(&results.arms, PaperTable::Ablations);
     for group in &ablated {
         let own = |claim: &&Claim| {
             let place = (claim.arm.table(), &claim.corpus, claim.budget);
-            place == (Table::Ablations, &group[0].corpus, group[0].budget)
+            place == (PaperTable::Ablations, &group[0].corpus, group[0].budget)
         };
         let claims: Vec<&Claim> = results.claims.iter().filter(own).collect();
         let suffix = suffix(group, ablated.len());
         let chart = (!claims.is_empty()).then(|| forest(&claims, &suffix));
         figures.extend(
-            chart.into_iter().chain(small_multiples(group, &suffix)).map(|figure| (Table::Ablations, figure)),
+            chart
+                .into_iter()
+                .chain(small_multiples(group, &suffix))
+                .map(|figure| (PaperTable::Ablations, figure)),
         );
     }
-    let gridded = groups(&results.arms, Table::Grid);
-    figures.extend(gridded.iter().map(|group| (Table::Grid, grid(group, &suffix(group, gridded.len())))));
+    let gridded = groups(&results.arms, PaperTable::Grid);
+    figures
+        .extend(gridded.iter().map(|group| (PaperTable::Grid, grid(group, &suffix(group, gridded.len())))));
     figures
 }
 
@@ -79,7 +83,7 @@ fn curves(arms: &[ArmResults]) -> Option<Figure> {
             with_curve(panel, arm, colour, dashed, Some(&arm.arm.to_string()))
         })
     };
-    let panels: Vec<Panel> = groups(arms, Table::Compare).into_iter().map(panel).collect();
+    let panels: Vec<Panel> = groups(arms, PaperTable::Compare).into_iter().map(panel).collect();
     let caption =
         "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";
     (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (620.0, 420.0)))

@@ -7,7 +7,7 @@ mod tables;
 pub use figures::figures;
 
 use crate::error::Result;
-use crate::survey::{Request, Survey, Surveys, survey};
+use crate::survey::{Survey, SurveyRequest, Surveys, survey};
 use kuramoto_kernels::Real;
 use kuramoto_model::{Kuramoto, Network, Weights};
 use kuramoto_report::statistics::{kendall, mean, mean_interval};
@@ -29,7 +29,7 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// Measures a model.
-    pub fn of(request: &Request<'_>) -> Result<Diagnostics> {
+    pub fn of(request: &SurveyRequest<'_>) -> Result<Diagnostics> {
         let surveys = survey(request)?;
         let drift = Drift::of(request.weights);
         let statements = statements(&surveys.trained, &drift);

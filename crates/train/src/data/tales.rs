@@ -10,8 +10,9 @@
 //!
 //! Tale `i` of a seed is a pure function of (seed, i).
 
+use kuramoto_model::random::below_u32;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 use std::ops::Range;
 
 /// Alternatives with whole-number weights. Within a list no text may begin another (see the tests).
@@ -171,8 +172,8 @@ impl Teller<'_> {
         let weights =
             || choices.iter().enumerate().filter(|(i, _)| allowed(*i)).map(|(i, &(_, weight))| (i, weight));
         let total: u32 = weights().map(|(_, weight)| weight).sum();
-        // Multiply and shift: the bias of 2^-32 is far below what a code length shows.
-        let mut left = ((u64::from(self.random.next_u32()) * u64::from(total)) >> 32) as u32;
+        // The bias of 2^-32 is far below what a code length shows.
+        let mut left = below_u32(&mut self.random, total);
         for (i, weight) in weights() {
             if left < weight {
                 let bits = (f64::from(total) / f64::from(weight)).log2();
