@@ -87,7 +87,8 @@ fn a_run_is_measured() {
         done("lesion run --what coupling --head 1 --layers 1 --windows 2 --out lesions").contains("rise")
     );
 
-    let own = r#"{ "interventions": [{ "at": "layer.1.phase", "action": { "rotate": 0.5 }, "tokens": [3] }], "changes": [{ "scale-tau": 2.0 }] }"#;
+    let own = r#"{ "interventions": [{ "at": "layer.1.phase", "action": { "rotate": 0.5 }, "tokens": [3] }],
+        "changes": [{ "scale-tau": 2.0 }] }"#;
     fs::write(folder.path().join("own.json"), own).unwrap();
     assert!(done("lesion run --windows 3 --interventions own.json").contains("rise"));
     assert!(
@@ -96,7 +97,8 @@ fn a_run_is_measured() {
     );
     fs::write(folder.path().join("edges"), "0 1\n1 2\n\n2 0\n").unwrap();
     done(
-        "simulate --oscillators 3 --couplings 1 --graph edges --settle 1 --measure 1 --frequencies normal --out sim",
+        "simulate --oscillators 3 --couplings 1 --graph edges --settle 1 --measure 1 \
+         --frequencies normal --out sim",
     );
 
     assert!(done("export run --text text --to a.npz").contains("of 144 bytes"));

@@ -71,8 +71,11 @@ impl Fixture {
     fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, Vec<u8>) {
         let length = body.len();
         self.raw(
-            format!("{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}")
-                .as_bytes(),
+            format!(
+                "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\
+                 Content-Length: {length}\r\n\r\n{body}"
+            )
+            .as_bytes(),
         )
     }
 
@@ -345,7 +348,8 @@ fn a_touched_byte_stays_the_touched_byte() {
     let turned =
         |tokens: Value| json!([{ "at": "layer.0.phase", "action": { "rotate": 1.0 }, "tokens": tokens }]);
     let text = "Anna was a merry baker. Anna";
-    let write = json!({ "question": { "run": "ka", "text": text, "interventions": turned(json!([2, 20])) }, "bytes": 6,
+    let question = json!({ "run": "ka", "text": text, "interventions": turned(json!([2, 20])) });
+    let write = json!({ "question": question, "bytes": 6,
                         "sampling": { "temperature": 0.0, "top_p": 1.0, "seed": 1 } });
     let (status, stream) = server.ask("POST", "/api/generate", &write.to_string());
     assert_eq!(status, 200);
@@ -384,9 +388,9 @@ fn nonsense_gets_a_sentence_and_takes_nothing_down() {
         (question(at("layer.0.mood", json!({ "rotate": 1.0 }))), 400, "hook point"),
         (question(at("layer.0.phase", json!({ "rotate": null }))), 400, ""),
         (
-            question(
-                json!({ "interventions": vec![json!({ "at": "layer.0.phase", "action": { "rotate": 0.1 } }); 65] }),
-            ),
+            question(json!({
+                "interventions": vec![json!({ "at": "layer.0.phase", "action": { "rotate": 0.1 } }); 65]
+            })),
             422,
             "at most 64",
         ),

@@ -130,8 +130,8 @@ pub fn kubernetes(plan: &Plan, task: &Task, kubernetes: &Kubernetes) -> Result<S
     let (image, claim, folder) =
         (quoted(&kubernetes.image), quoted(&kubernetes.claim), quoted(&format!("/plans/{folder}")));
     Ok(format!(
-        r#"# One index for every run of the plan. The claim must hold the plan's folder, and /cache beside it the
-# prepared corpora.
+        r#"# One index for every run of the plan. The claim must hold the plan's folder, and /cache beside
+# it the prepared corpora.
 # To submit it: kubectl apply -f {KUBERNETES_FILE}
 apiVersion: batch/v1
 kind: Job

@@ -129,8 +129,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rotation_changes_the_mean_only(angles in proptest::collection::vec(-10.0f64..10.0, 2..40), by in -10.0f64..10.0) {
-            let (before, after) = (Resultant::of(angles.clone()), Resultant::of(angles.iter().map(|x| x + by)));
+        fn a_rotation_changes_the_mean_only(
+            angles in proptest::collection::vec(-10.0f64..10.0, 2..40), by in -10.0f64..10.0
+        ) {
+            let before = Resultant::of(angles.clone());
+            let after = Resultant::of(angles.iter().map(|x| x + by));
             prop_assert!((before.length() - after.length()).abs() < 1e-9);
             prop_assume!(before.length() > 0.01);
             prop_assert!(difference(after.mean(), before.mean() + by).abs() < 1e-9);

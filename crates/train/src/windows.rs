@@ -105,13 +105,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_but_the_first_is_a_target_once(start in 0usize..100, len in 0usize..2000, context in 1usize..70) {
-            let targets: Vec<usize> = all(start..start + len, context).iter().flat_map(Window::targets).collect();
+        fn every_byte_but_the_first_is_a_target_once(
+            start in 0usize..100, len in 0usize..2000, context in 1usize..70
+        ) {
+            let windows = all(start..start + len, context);
+            let targets: Vec<usize> = windows.iter().flat_map(Window::targets).collect();
             prop_assert_eq!(targets, (start + 1..(start + len).max(start + 1)).collect::<Vec<_>>());
         }
 
         #[test]
-        fn an_epoch_visits_each_window_at_most_once(seed: u64, len in 200usize..5000, context in 1usize..20, batch in 1usize..9) {
+        fn an_epoch_visits_each_window_at_most_once(
+            seed: u64, len in 200usize..5000, context in 1usize..20, batch in 1usize..9
+        ) {
             let mut sampler = Sampler::new(seed, 7..7 + len, context, batch).unwrap();
             let steps = sampler.steps_per_epoch();
             let mut seen = HashSet::new();

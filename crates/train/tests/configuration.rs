@@ -166,7 +166,8 @@ proptest! {
     fn any_value_at_any_key_is_taken_or_refused(
         key in prop::sample::select(vec![
             "seed", "budget", "length.steps", "data.bytes", "batch.context", "batch.lanes", "optimizer.beta1",
-            "optimizer.decay", "validation.test", "model.width", "model.layers", "model.metric", "model.init.self-score",
+            "optimizer.decay", "validation.test", "model.width", "model.layers", "model.metric",
+            "model.init.self-score",
             "model.transport-rank", "checkpoints.keep", "bad-steps.policy",
         ]),
         value in prop_oneof![

@@ -9,7 +9,8 @@ use kuramoto_train::run::Ended;
 use kuramoto_train::{Error, Run, metrics};
 
 const LONG: &str = "length = { steps = 200 }\nvalidation.every = 100\ncheckpoints.every = 0\n\
-                    optimizer = { decay = 'weights', weight-decay = 0.01, schedule = 'cosine', final-fraction = 0.1 }";
+                    optimizer = { decay = 'weights', weight-decay = 0.01, schedule = 'cosine', \
+                    final-fraction = 0.1 }";
 
 /// Bits per byte of every twentieth step. Other instruction sets sum in another order, which these steps
 /// amplify, so the comparison leaves room for rounding and for nothing else.
@@ -24,7 +25,8 @@ fn trace(changes: &str) -> Vec<f64> {
 
 /// Where the parameters of the recorded trace start, whatever the defaults are now.
 const INIT: &str = "model.init = { self-score = 2, logit-scale = 3, embedding-spread = 0.3, \
-                    prototype-spread = 0.3, value-gate-bias = 1, attention-radius = 1, feed-forward-radius = 1 }";
+                    prototype-spread = 0.3, value-gate-bias = 1, attention-radius = 1, \
+                    feed-forward-radius = 1 }";
 
 fn golden(changes: &str, expected: [f64; 10]) {
     let found = trace(changes);

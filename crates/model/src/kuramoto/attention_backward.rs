@@ -1,5 +1,5 @@
-//! The backward pass of the synchronization update: from its direction through the coupling to queries, keys, gates
-//! and frames. The other stages are in `backward.rs`.
+//! The backward pass of the synchronization update: from its direction through the coupling to queries, keys,
+//! gates and frames. The other stages are in `backward.rs`.
 
 use super::groups::{Means, QueryKey, Values};
 use super::{Kuramoto, Pass};
