@@ -1,12 +1,12 @@
 //! `kuramoto train`: the main job.
 
+use crate::choice::help_with_choices;
 use crate::processes::{self, Follower};
 use crate::progress::{Progress, Style, duration};
 use crate::signals::{self, Signals};
 use crate::text;
 use anyhow::{Context, Result};
 use clap::ArgAction;
-use clap::builder::PossibleValuesParser;
 use kuramoto_engine::{Cpu, Group, Processes};
 use kuramoto_kernels::peak;
 use kuramoto_model::ModelKind;
@@ -20,15 +20,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use strum::VariantNames;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Size and corpus to start from; quick takes two minutes [default: quick]
-    #[arg(long, value_parser = PossibleValuesParser::new(Preset::VARIANTS))]
+    #[arg(long, help = help_with_choices::<Preset>("Size and corpus to start from; quick takes two minutes [default: quick]"))]
     preset: Option<String>,
-    /// Recipe: each model's own best, or the paper's for both [default: tuned]
-    #[arg(long, value_parser = PossibleValuesParser::new(Protocol::VARIANTS))]
+    #[arg(long, help = help_with_choices::<Protocol>("Recipe: each model's own best, or the paper's for both [default: tuned]"))]
     protocol: Option<String>,
     /// TOML file whose keys replace the preset's
     #[arg(long, value_name = "FILE")]
@@ -42,8 +39,7 @@ pub struct Arguments {
     /// Fetch enwik8 from its official address if it is not here
     #[arg(long)]
     download: bool,
-    /// Which model [default: kuramoto]
-    #[arg(long, value_parser = PossibleValuesParser::new(ModelKind::VARIANTS))]
+    #[arg(long, help = help_with_choices::<ModelKind>("Which model [default: kuramoto]"))]
     model: Option<String>,
     /// Rows of the paper's ablation table, separated by commas
     #[arg(long = "ablation", value_name = "NAME", value_delimiter = ',')]
@@ -115,8 +111,7 @@ struct Keys {
     /// Steps of warm-up
     #[arg(long)]
     warmup: Option<String>,
-    /// How the learning rate goes on after the warm-up
-    #[arg(long, value_parser = PossibleValuesParser::new(Schedule::VARIANTS))]
+    #[arg(long, help = help_with_choices::<Schedule>("How the learning rate goes on after the warm-up"))]
     schedule: Option<String>,
     /// Decoupled weight decay
     #[arg(long)]
@@ -142,8 +137,7 @@ struct Keys {
     /// Checkpoints to keep besides the best; 0 for all
     #[arg(long, value_name = "CHECKPOINTS")]
     keep: Option<String>,
-    /// What to do about a step that is not finite or whose loss spikes
-    #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(Policy::VARIANTS))]
+    #[arg(long, value_name = "POLICY", help = help_with_choices::<Policy>("What to do about a step that is not finite or whose loss spikes"))]
     on_bad_step: Option<String>,
 }
 
