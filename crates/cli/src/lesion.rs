@@ -126,10 +126,12 @@ fn own(path: &Path, trial: &Trial<'_>) -> Result<()> {
     let text = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let own: Own =
         serde_json::from_slice(&text).with_context(|| format!("{} is not understood", path.display()))?;
+    let (network, file) = (trial.weights.network(), path.display().to_string());
     for change in &own.interventions {
-        change
-            .check(trial.weights.network())
-            .map_err(|why| wrong(&path.display().to_string(), change.at, why))?;
+        change.check(network).map_err(|why| wrong(&file, change.at, why))?;
+    }
+    for change in &own.changes {
+        change.check(network).map_err(|why| wrong(&file, serde_json::json!(change), why))?;
     }
     let [intact, changed] = trial.compare(&own.interventions, &own.changes)?;
     crate::print(&format!(

@@ -86,7 +86,7 @@ impl Catalogue {
     /// Every run that can be read.
     pub fn list(&self) -> Vec<Entry> {
         let entry = |(id, path): (String, PathBuf)| {
-            let mut checkpoints = checkpoint::steps(&path);
+            let mut checkpoints = checkpoint::steps(&path).ok()?;
             checkpoints.sort_unstable();
             Some(Entry { id, listed: Listed::look(&path).ok()?, checkpoints })
         };

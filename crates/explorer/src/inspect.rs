@@ -117,9 +117,9 @@ impl Question {
         if self.interventions.len() + self.changes.len() > MOST_CHANGES {
             return Err(Refusal::bad(format!("at most {MOST_CHANGES} changes are made at a time")));
         }
-        self.interventions
-            .iter()
-            .try_for_each(|change| change.check(model.weights.network()).map_err(Refusal::bad))
+        let network = model.weights.network();
+        self.changes.iter().try_for_each(|change| change.check(network)).map_err(Refusal::bad)?;
+        self.interventions.iter().try_for_each(|change| change.check(network)).map_err(Refusal::bad)
     }
 
     fn is_touched(&self) -> bool {

@@ -240,7 +240,7 @@ impl<F: Real, H: Hooks<F>> Hooks<F> for Intervening<'_, F, H> {
 
 /// A change of parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Change {
     /// Multiplies tau, the score scale of all layers.
     ScaleTau(f64),
@@ -264,6 +264,24 @@ pub enum Change {
 }
 
 impl Change {
+    /// Says what is wrong, if anything, for a model.
+    pub fn check(&self, network: &Kuramoto) -> Result<(), String> {
+        let (layer, number) = match *self {
+            Change::ScaleTau(by) => (0, by),
+            Change::FreezeOmega { layer, share } | Change::PermuteOmega { layer, share, .. } => {
+                (layer, share)
+            }
+        };
+        let layers = network.config().layers;
+        if layer >= layers {
+            return Err(format!("layer {layer} does not exist: the model has layers 0 to {}", layers - 1));
+        }
+        if !number.is_finite() {
+            return Err(format!("{number} is not a finite number"));
+        }
+        Ok(())
+    }
+
     /// Changes a model.
     pub fn apply<F: Real>(&self, weights: &mut Weights<F, Kuramoto>)
     where

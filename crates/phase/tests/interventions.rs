@@ -153,3 +153,23 @@ fn nonsense_is_refused() {
     }
     assert_eq!("layer.3.phase.mid".parse::<Point>().unwrap().to_string(), "layer.3.phase.mid");
 }
+
+/// A change of what does not exist is refused, not answered with no effect.
+#[test]
+fn changes_are_checked() {
+    let (_, network) = common::named("ka_ref_h2");
+    let layers = network.config().layers;
+    for change in [
+        Change::FreezeOmega { layer: 99, share: 1.0 },
+        Change::PermuteOmega { layer: layers, share: 1.0, seed: 0 },
+        Change::ScaleTau(f64::NAN),
+        Change::FreezeOmega { layer: 0, share: f64::INFINITY },
+    ] {
+        assert!(change.check(&network).is_err(), "{change:?}");
+    }
+    assert!(Change::FreezeOmega { layer: layers - 1, share: 0.5 }.check(&network).is_ok());
+    assert!(
+        serde_json::from_str::<Change>(r#"{ "freeze-omega": { "layer": 0, "share": 1, "sead": 3 } }"#)
+            .is_err()
+    );
+}

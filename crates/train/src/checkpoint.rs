@@ -206,13 +206,18 @@ pub fn identity(folder: &Path) -> Result<String> {
     Ok(hash::of(&fs::read(&path).at("read", &path)?))
 }
 
-/// Steps of the checkpoints in a run, newest first.
-pub fn steps(run: &Path) -> Vec<u64> {
-    let entries = fs::read_dir(run.join("checkpoints")).into_iter().flatten().flatten();
-    let step = |name: &str| name.strip_prefix("step-").and_then(|step| step.parse().ok());
-    let mut steps: Vec<u64> = entries.filter_map(|entry| step(entry.file_name().to_str()?)).collect();
+/// Steps of the checkpoints in a run, newest first. A folder that cannot be read is an error: it may hold some.
+pub fn steps(run: &Path) -> Result<Vec<u64>> {
+    let folder = run.join("checkpoints");
+    let mut steps = Vec::new();
+    for entry in fs::read_dir(&folder).at("list", &folder)? {
+        let name = entry.at("list", &folder)?.file_name();
+        let step = name.to_str().and_then(|name| name.strip_prefix("step-")?.parse::<u64>().ok());
+        // `step-0025` is nothing that was ever saved.
+        steps.extend(step.filter(|step| name.to_str() == Some(&format!("step-{step}"))));
+    }
     steps.sort_unstable_by(|a, b| b.cmp(a));
-    steps
+    Ok(steps)
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {

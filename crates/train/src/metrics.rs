@@ -104,28 +104,46 @@ pub(crate) fn glance(mut file: impl BufRead) -> Glance {
     Glance { last: row(&last), ..glance }
 }
 
-/// Makes a file end after `step`: later rows, which a resumed run writes again, and a torn one are removed.
-/// Returns its length.
-pub(crate) fn rewind(disk: &dyn Disk, path: &Path, step: u64) -> Result<u64> {
-    #[derive(Deserialize)]
-    struct Key {
-        step: u64,
-    }
-    if !path.exists() {
-        return Ok(0);
-    }
-    let text = fs::read(path).at("read", path)?;
-    let mut kept = Vec::with_capacity(text.len());
-    for line in text.split_inclusive(|&byte| byte == b'\n') {
-        let key = serde_json::from_slice::<Key>(line);
-        if line.ends_with(b"\n") && key.is_ok_and(|key| key.step <= step) {
-            kept.extend_from_slice(line);
+/// What a file of rows will hold once it ends after a step. Nothing is changed yet.
+pub(crate) struct Rewind {
+    kept: Vec<u8>,
+    changed: bool,
+    /// Lines that are whole but no rows, counted from 1. They are kept: they may be mended by hand.
+    pub damaged: Vec<usize>,
+}
+
+impl Rewind {
+    /// Of a file that is to end after `step`: later rows, which a resumed run writes again, and a torn last line go.
+    pub fn read(path: &Path, step: u64) -> Result<Rewind> {
+        #[derive(Deserialize)]
+        struct Key {
+            step: u64,
         }
+        let text = match fs::read(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            text => text.at("read", path)?,
+        };
+        let (mut kept, mut damaged, mut past) = (Vec::with_capacity(text.len()), Vec::new(), false);
+        for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            match serde_json::from_slice::<Key>(line) {
+                Ok(key) => past = key.step > step,
+                Err(_) if line.ends_with(b"\n") && !past => damaged.push(number + 1),
+                Err(_) => {}
+            }
+            if line.ends_with(b"\n") && !past {
+                kept.extend_from_slice(line);
+            }
+        }
+        Ok(Rewind { changed: kept != text, kept, damaged })
     }
-    if kept != text {
-        disk::replace(disk, path, &kept)?;
+
+    /// Changes the file; returns its length.
+    pub fn apply(&self, disk: &dyn Disk, path: &Path) -> Result<u64> {
+        if self.changed {
+            disk::replace(disk, path, &self.kept)?;
+        }
+        Ok(self.kept.len() as u64)
     }
-    Ok(kept.len() as u64)
 }
 
 #[cfg(test)]

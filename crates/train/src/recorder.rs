@@ -2,10 +2,13 @@
 
 use crate::disk::{Appender, Disk};
 use crate::error::Result;
-use crate::metrics::{self, Row};
+use crate::metrics::{Rewind, Row};
 use crate::tensorboard;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The rows of a run.
+pub(crate) const ROWS: &str = "metrics.jsonl";
 
 /// Both files of a run.
 pub(crate) struct Recorder {
@@ -16,9 +19,9 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Goes on after `step`: rows in `metrics.jsonl`, a new file of events.
-    pub fn resume(disk: &dyn Disk, run: &Path, step: u64) -> Result<Recorder> {
-        let path = run.join("metrics.jsonl");
-        let length = metrics::rewind(disk, &path, step)?;
+    pub fn resume(disk: &dyn Disk, run: &Path, step: u64, rewind: &Rewind) -> Result<Recorder> {
+        let path = run.join(ROWS);
+        let length = rewind.apply(disk, &path)?;
         let events = run.join(format!("events.out.tfevents.{:.0}.{step}", wall_time()));
         Ok(Recorder { metrics: Appender::new(path, length), events: Appender::new(events, 0), begun: false })
     }

@@ -15,6 +15,7 @@ use crate::state::State;
 use kuramoto_model::{Kuramoto, Layout, ModelConfig, Weights, with_network};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A run folder.
@@ -196,6 +197,16 @@ impl Run {
         Ok(())
     }
 
+    /// Says so if the folder was removed or emptied meanwhile.
+    pub(crate) fn check_is_there(&self) -> Result<()> {
+        match fs::exists(self.folder.join("config.toml")) {
+            Ok(false) => {
+                Err(Error::run(&self.folder, "the folder was removed or emptied while the run was trained"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Saves the configuration if it was changed.
     pub(crate) fn save_config(&self, disk: &dyn Disk) -> Result<()> {
         let (path, text) = (self.folder.join("config.toml"), self.config.to_toml());
@@ -252,17 +263,33 @@ impl Run {
             .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    fn pointed(&self, name: &str) -> Option<u64> {
-        fs::read_to_string(self.folder.join(name)).ok()?.trim().strip_prefix("step-")?.parse().ok()
+    /// The step that a pointer names; None if there is no such pointer yet.
+    fn pointed(&self, name: &str) -> Result<Option<u64>> {
+        let path = self.folder.join(name);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).at("read", &path),
+        };
+        match text.trim().strip_prefix("step-").and_then(|step| step.parse().ok()) {
+            Some(step) => Ok(Some(step)),
+            None => {
+                Err(Error::run(path, format!("it should name a checkpoint such as step-100, not {text:?}")))
+            }
+        }
     }
 
-    /// Reads the newest good checkpoint, with its moments; None if there is none at all.
+    /// Reads the newest good checkpoint, with its moments; None if there is none at all. A file that the system refuses
+    /// to read is an error: it may be good.
     pub fn newest(&self, layout: &Layout) -> Result<Option<Found>> {
         let mut refused = Vec::new();
-        for step in checkpoint::steps(&self.folder) {
+        for step in checkpoint::steps(&self.folder)? {
             let folder = checkpoint::folder(&self.folder, step);
             match checkpoint::load(&folder, &self.config, layout, true) {
                 Ok(loaded) => return Ok(Some(Found { loaded, refused })),
+                Err(Error::Io { action, path, cause }) if cause.kind() != ErrorKind::NotFound => {
+                    return Err(Error::Io { action, path, cause });
+                }
                 Err(error) => refused.push((folder, error.to_string())),
             }
         }
@@ -289,33 +316,38 @@ impl Run {
         Ok((Weights::new(network, &loaded.parameters)?, loaded.state))
     }
 
-    /// Reads the parameters of a checkpoint, without moments. `best` falls back to the newest good one if it
-    /// is gone or damaged; the state that is returned tells which step it is of.
+    /// Reads the parameters of a checkpoint, without moments. One that is damaged is an error, never silently replaced by
+    /// another. A run without the pointer `best` or `last` has its newest checkpoint in its place.
     pub fn load(&self, which: Which, layout: &Layout) -> Result<Loaded> {
-        let load =
-            |step| checkpoint::load(&checkpoint::folder(&self.folder, step), &self.config, layout, false);
-        match which {
-            Which::Step(step) => return load(step),
-            Which::Best => {
-                if let Some(Ok(loaded)) = self.pointed("best").map(load) {
-                    return Ok(loaded);
-                }
-            }
-            Which::Last => {}
-        }
-        match self.newest(layout)? {
-            Some(found) => Ok(found.loaded),
-            None => {
-                Err(Error::run(&self.folder, "there is no checkpoint yet: train it further with --resume"))
-            }
-        }
+        let steps = checkpoint::steps(&self.folder)?;
+        let pointed = match which {
+            Which::Best => self.pointed("best")?,
+            Which::Last => self.pointed("last")?,
+            Which::Step(step) => Some(step),
+        };
+        let Some(step) = pointed.or(steps.first().copied()) else {
+            return Err(Error::run(
+                &self.folder,
+                "there is no checkpoint yet: train it further with --resume",
+            ));
+        };
+        let folder = checkpoint::folder(&self.folder, step);
+        checkpoint::load(&folder, &self.config, layout, false).map_err(|error| {
+            let others: Vec<String> =
+                steps.iter().filter(|&&other| other != step).map(|other| format!("step-{other}")).collect();
+            let advice = match &others[..] {
+                [] => "this run has no other checkpoint".into(),
+                others => format!("to use another, give --checkpoint {}", others.join(" or ")),
+            };
+            Error::run(&self.folder, format!("checkpoint step-{step} cannot be used: {error}; {advice}"))
+        })
     }
 
     /// The step of a checkpoint by its pointer, which is not proven.
     pub fn step(&self, which: Which) -> Option<u64> {
         match which {
-            Which::Best => self.pointed("best"),
-            Which::Last => self.pointed("last"),
+            Which::Best => self.pointed("best").ok().flatten(),
+            Which::Last => self.pointed("last").ok().flatten(),
             Which::Step(step) => Some(step),
         }
     }
@@ -334,14 +366,14 @@ impl Run {
     /// makes up for a process that died before it.
     pub(crate) fn settle(&self, disk: &dyn Disk, state: &State) -> Result<()> {
         let point = |name: &str, step: u64| match self.pointed(name) {
-            Some(now) if now == step => Ok(()),
+            Ok(Some(now)) if now == step => Ok(()),
             _ => disk::replace(disk, &self.folder.join(name), format!("step-{step}\n").as_bytes()),
         };
-        let steps = checkpoint::steps(&self.folder);
+        let steps = checkpoint::steps(&self.folder)?;
         if let Some(best) = state.best.filter(|best| steps.contains(&best.step)) {
             point("best", best.step)?;
         }
-        let best = self.pointed("best");
+        let best = self.pointed("best")?;
         point("last", state.step)?;
         let keep = match self.config.checkpoints.keep {
             0 => steps.len(),
@@ -368,7 +400,9 @@ impl Run {
             }
             disk.rename(folder, &aside).at("set aside", folder)?;
         }
-        for entry in fs::read_dir(self.folder.join("checkpoints")).into_iter().flatten().flatten() {
+        let checkpoints = self.folder.join("checkpoints");
+        for entry in fs::read_dir(&checkpoints).at("list", &checkpoints)? {
+            let entry = entry.at("list", &checkpoints)?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.starts_with(".step-") && (name.ends_with(".partial") || name.ends_with(".old")) {
@@ -401,7 +435,7 @@ pub fn claim_name(folder: &Path, name: &str) -> Result<PathBuf> {
     for number in 1.. {
         let path = folder.join(format!("{name}-{number}"));
         match fs::create_dir(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => return made.at("create", &path).map(|()| path),
         }
     }

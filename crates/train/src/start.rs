@@ -1,40 +1,55 @@
 //! Where training goes on from: the newest good checkpoint or the very start, the same in every process.
 
 use crate::error::Result;
-use crate::run::Run;
+use crate::run::{Found, Run};
 use crate::setting::{Observer, Setting};
 use crate::state::State;
 use kuramoto_engine::{Arenas, Engine};
+use kuramoto_model::Layout;
 
-/// Restores the newest good checkpoint, if there is one, or starts from the seed. Process 0 alone reads the
-/// folder, clears up what an interrupted save left, and gives the others what it found.
-pub(crate) fn restore(
-    engine: &mut dyn Engine,
-    run: &Run,
-    setting: &Setting<'_>,
-    observer: &mut dyn Observer,
-) -> Result<Option<State>> {
-    let found = if setting.leads() { run.newest(engine.layout())? } else { None };
-    if setting.leads() {
-        let refused = found.as_ref().map_or(&[][..], |found| &found.refused);
-        for (folder, why) in refused {
-            observer.warning(&format!("{why}; set aside {}", folder.display()));
-        }
-        run.tidy(setting.disk, refused)?;
-        if let Some(found) = &found {
-            run.settle(setting.disk, &found.loaded.state)?;
-        }
+/// What was found in a run folder. Nothing is changed yet.
+pub(crate) struct Start {
+    /// Of process 0, which alone reads the folder.
+    found: Option<Found>,
+    /// The same in all processes; None at the very start.
+    pub state: Option<State>,
+}
+
+impl Start {
+    /// Looks for the newest good checkpoint.
+    pub fn find(layout: &Layout, run: &Run, setting: &Setting<'_>) -> Result<Start> {
+        let found = if setting.leads() { run.newest(layout)? } else { None };
+        let state = found.as_ref().map(|found| &found.loaded.state);
+        let shared = setting.device.group().share(serde_json::to_vec(&state).expect("a state is plain data"));
+        let state = serde_json::from_slice(&shared).expect("process 0 wrote it just now");
+        Ok(Start { found, state })
     }
-    let own =
-        serde_json::to_vec(&found.as_ref().map(|found| &found.loaded.state)).expect("a state is plain data");
-    let shared = setting.device.group().share(own);
-    let state: Option<State> = serde_json::from_slice(&shared).expect("process 0 wrote it just now");
-    match state {
-        None => engine.start(run.config().seed)?,
-        Some(_) => engine.load(found.as_ref().map(|found| {
-            let (first, second) = &found.loaded.moments;
-            Arenas { parameters: &found.loaded.parameters, moments: Some((first, second)) }
-        }))?,
+
+    /// Restores it, or starts from the seed, and clears up what an interrupted save left.
+    pub fn restore(
+        &self,
+        engine: &mut dyn Engine,
+        run: &Run,
+        setting: &Setting<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        if setting.leads() {
+            let refused = self.found.as_ref().map_or(&[][..], |found| &found.refused);
+            for (folder, why) in refused {
+                observer.warning(&format!("{why}; set aside {}", folder.display()));
+            }
+            run.tidy(setting.disk, refused)?;
+            if let Some(found) = &self.found {
+                run.settle(setting.disk, &found.loaded.state)?;
+            }
+        }
+        match self.state {
+            None => engine.start(run.config().seed)?,
+            Some(_) => engine.load(self.found.as_ref().map(|found| {
+                let (first, second) = &found.loaded.moments;
+                Arenas { parameters: &found.loaded.parameters, moments: Some((first, second)) }
+            }))?,
+        }
+        Ok(())
     }
-    Ok(state)
 }

@@ -12,11 +12,11 @@ use crate::config::{Config, Decay, Policy};
 use crate::data::{Corpus, Split};
 use crate::error::{At, Error, Result};
 use crate::evaluate::bits_per_byte;
-use crate::metrics::Row;
-use crate::recorder::Recorder;
+use crate::metrics::{Rewind, Row};
+use crate::recorder::{ROWS, Recorder};
 use crate::run::{Ended, Run, Summary, Which};
 use crate::setting::{Observer, Setting, TrainingPlan, check_memory};
-use crate::start::restore;
+use crate::start::Start;
 use crate::state::State;
 use crate::windows::{self, Sampler, Window};
 use kuramoto_engine::{Arenas, Batch, Engine, Group, Update};
@@ -86,21 +86,30 @@ impl<'a> Trainer<'a> {
         let (shape, group) = (config.shape(), setting.device.group());
         let planned = check_memory(config, setting.device)?;
         let mut engine = setting.device.engine(&config.model, &shape)?;
-        let state = restore(&mut *engine, run, setting, observer)?;
-        if let Some(State { step, .. }) = state.as_ref().filter(|state| state.step > steps) {
-            let why = format!("it has taken {step} steps already; {steps} are fewer: ask for more");
+        let start = Start::find(engine.layout(), run, setting)?;
+        let saved = start.state.as_ref().map(|state| state.step);
+        let state = start.state.clone().unwrap_or_default();
+        if state.step > steps {
+            let why = format!("it has taken {} steps already; {steps} are fewer: ask for more", state.step);
             return Err(Error::run(run.folder(), why));
         }
-        let saved = state.as_ref().map(|state| state.step);
-        let state = state.unwrap_or_default();
+        let rows = match setting.leads() {
+            true => Some(Rewind::read(&run.folder().join(ROWS), state.step)?),
+            false => None,
+        };
+        // Everything is known to be good: only now is anything changed.
+        start.restore(&mut *engine, run, setting, observer)?;
         let mut recorder = None;
-        if setting.leads() {
-            // Only now, locked and known to fit, is a changed configuration kept and an old summary void.
+        if let Some(rows) = rows {
+            for line in &rows.damaged {
+                observer.warning(&format!("line {line} of {ROWS} is no row; it stays as it is"));
+            }
             run.save_config(setting.disk)?;
+            recorder = Some(Recorder::resume(setting.disk, run.folder(), state.step, &rows)?);
+            // An old summary is void once training goes on.
             if state.step < steps {
                 run.remove_summary(setting.disk)?;
             }
-            recorder = Some(Recorder::resume(setting.disk, run.folder(), state.step)?);
         }
         let threads = setting.device.threads(&shape);
         let trainer = Trainer {
@@ -160,7 +169,7 @@ impl<'a> Trainer<'a> {
                 }
             }
             if self.checkpoint_is_due(&row) {
-                self.checkpoint();
+                self.checkpoint()?;
             }
             self.observer.step(&row, &self.state);
         }
@@ -252,12 +261,14 @@ impl<'a> Trainer<'a> {
         patience > 0 && self.state.since_best >= patience
     }
 
-    /// Saves the state. If that fails, the checkpoints that are there stay as they are and training goes on.
-    fn checkpoint(&mut self) {
+    /// Saves the state. If that fails, the checkpoints that are there stay as they are and training goes on, unless the
+    /// whole run is gone.
+    fn checkpoint(&mut self) -> Result<()> {
         if !self.setting.leads() {
             self.saved = Some(self.state.step);
-            return;
+            return Ok(());
         }
+        self.run.check_is_there()?;
         self.observer.busy("saving");
         match self.try_checkpoint() {
             Ok(()) => {
@@ -272,10 +283,19 @@ impl<'a> Trainer<'a> {
                 self.observer.warning(&format!("{error}; {kept}"));
             }
         }
+        Ok(())
     }
 
     fn try_checkpoint(&mut self) -> Result<()> {
         let disk = self.setting.disk;
+        // What is not finite never takes the place of a good checkpoint.
+        if self.engine.parameters()?.iter().any(|x| !x.is_finite()) {
+            let why = format!(
+                "after step {} some parameters are not finite, so they are not saved",
+                self.state.step
+            );
+            return Err(Error::run(self.run.folder(), why));
+        }
         // Rows up to here must not be lost to a crash that the checkpoint survives.
         if let Some(recorder) = &self.recorder {
             recorder.sync(disk)?;
@@ -306,7 +326,7 @@ impl<'a> Trainer<'a> {
         if self.run.config().bad_steps.policy == Policy::Stop || give_up {
             // The state is still that of the step before, and worth keeping.
             if self.saved != Some(self.state.step) && self.state.step > 0 {
-                self.checkpoint();
+                self.checkpoint()?;
             }
             let why =
                 if give_up { format!("{why}, as in the {} steps before", MOST_BAD - 1) } else { why.into() };
@@ -358,24 +378,25 @@ impl<'a> Trainer<'a> {
     /// Saves what is not saved yet and sums up.
     fn finish(mut self, ended: Ended) -> Result<Summary> {
         if self.saved != Some(self.state.step) && self.state.step > 0 {
-            self.checkpoint();
+            self.checkpoint()?;
         }
         let saved = self.saved == Some(self.state.step) || self.state.step == 0;
         if !saved || !self.recorder.as_ref().is_none_or(Recorder::is_done) {
-            let why =
-                "training ended, but its last checkpoint or rows could not be saved: make room and resume it";
+            let why = "training ended, but its last checkpoint or rows could not be saved: see the warnings, then resume it";
             return Err(Error::run(self.run.folder(), why));
         }
+        self.check_saved()?;
         let config = self.run.config();
         let best = self.state.best;
         let mut test = None;
         if config.validation.test && ended != Ended::Interrupted {
             self.observer.busy("testing");
-            if best.is_some_and(|best| best.step != self.state.step) {
-                self.load_best()?;
+            let at_best = best.is_none_or(|best| best.step == self.state.step);
+            if at_best || self.load_best()? {
+                let windows = windows::all(self.corpus.split(Split::Test), config.batch.context);
+                let (engine, processes) = (&mut *self.engine, self.group.size());
+                test = Some(bits_per_byte(engine, processes, self.corpus, &windows)?);
             }
-            let windows = windows::all(self.corpus.split(Split::Test), config.batch.context);
-            test = Some(bits_per_byte(&mut *self.engine, self.group.size(), self.corpus, &windows)?);
         }
         let summary = Summary {
             run: self.run.folder().to_path_buf(),
@@ -402,16 +423,41 @@ impl<'a> Trainer<'a> {
         Ok(summary)
     }
 
-    fn load_best(&mut self) -> Result<()> {
-        if !self.setting.leads() {
-            return Ok(self.engine.load(None)?);
+    /// Proves what will be called saved.
+    fn check_saved(&self) -> Result<()> {
+        if self.setting.leads() {
+            self.run.check_is_there()?;
+            if self.state.step > 0 {
+                checkpoint::verify(
+                    &checkpoint::folder(self.run.folder(), self.state.step),
+                    self.run.config(),
+                )?;
+            }
         }
-        let loaded = self.run.load(Which::Best, self.engine.layout())?;
-        let step = loaded.state.step;
-        if self.state.best.is_none_or(|best| best.step != step) {
+        Ok(())
+    }
+
+    /// Takes the parameters that validated best; false, with a warning, if their checkpoint cannot be used.
+    fn load_best(&mut self) -> Result<bool> {
+        let loaded = match self.setting.leads() {
+            true => Some(self.run.load(Which::Best, self.engine.layout())),
+            false => None,
+        };
+        if self.group.any(matches!(loaded, Some(Err(_)))) {
+            if let Some(Err(error)) = loaded {
+                self.observer.warning(&format!("{error}; the test split was not read"));
+            }
+            return Ok(false);
+        }
+        let loaded = loaded.and_then(Result::ok);
+        if let Some(step) = loaded.as_ref().map(|loaded| loaded.state.step)
+            && self.state.best.is_none_or(|best| best.step != step)
+        {
             self.observer.warning(&format!("the best checkpoint could not be saved; testing step {step}"));
         }
-        Ok(self.engine.load(Some(Arenas { parameters: &loaded.parameters, moments: None }))?)
+        self.engine
+            .load(loaded.as_ref().map(|loaded| Arenas { parameters: &loaded.parameters, moments: None }))?;
+        Ok(true)
     }
 }
 

@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use kuramoto_train::disk::System;
-use kuramoto_train::{Overlay, Run, checkpoint};
+use kuramoto_train::generate::{Sampling, generate};
+use kuramoto_train::{Overlay, Run, Which, checkpoint};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ fn trained() -> (tempfile::TempDir, PathBuf) {
     let folder = folder();
     let run = folder.path().join("run");
     train_new("", &run, 2);
-    assert_eq!(checkpoint::steps(&run)[..2], [12, 9]);
+    assert_eq!(checkpoint::steps(&run).unwrap()[..2], [12, 9]);
     (folder, run)
 }
 
@@ -106,7 +107,7 @@ fn a_foreign_checkpoint_is_refused() {
 #[test]
 fn without_any_good_checkpoint_nothing_is_touched() {
     let (_keep, run) = trained();
-    for step in checkpoint::steps(&run) {
+    for step in checkpoint::steps(&run).unwrap() {
         fs::write(checkpoint::folder(&run, step).join("state.json"), "x").unwrap();
     }
     let (_, corpus) = tiny("");
@@ -130,9 +131,9 @@ fn a_folder_in_use_is_never_overwritten() {
     assert!(!opened.is_training());
 }
 
-/// What was best may be damaged too: the newest good one speaks in its place, and training can end.
+/// A damaged best checkpoint is refused by all who read it, with the file and what else there is; training can end.
 #[test]
-fn a_damaged_best_stops_nothing() {
+fn a_damaged_best_is_said_and_not_replaced() {
     let folder = folder();
     let run = folder.path().join("run");
     let wild = "optimizer = { learning-rate = 3, warmup = 0, schedule = 'constant' }\nbad-steps.spike = 0\n\
@@ -144,9 +145,87 @@ fn a_damaged_best_stops_nothing() {
     let (_, corpus) = tiny(wild);
     let mut opened = Run::open(&run).unwrap();
     opened.reconfigure(&[Overlay::set("--steps", "length.steps", "13")]).unwrap();
-    let summary = train(&opened, &corpus, &System, 1, &mut ()).unwrap();
-    assert!(summary.test_bits_per_byte.is_some());
-    assert!(opened.load(kuramoto_train::Which::Best, &layout(&opened)).is_ok());
+    let mut watch = Watch::default();
+    let summary = train(&opened, &corpus, &System, 1, &mut watch).unwrap();
+    assert_eq!(summary.test_bits_per_byte, None);
+    assert!(
+        watch.warnings.iter().any(|text| text.contains("the test split was not read")),
+        "{:?}",
+        watch.warnings
+    );
+    let error = opened.load(Which::Best, &layout(&opened)).err().unwrap().to_string();
+    for part in [best.trim(), "model.safetensors", "give --checkpoint step-13"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let mut write = |_| true;
+    let sampling = Sampling { temperature: 0.5, top_p: 1.0, seed: 0 };
+    assert!(generate(&opened, Which::Best, b"A", 3, &sampling, &mut write).is_err());
+    assert!(generate(&opened, Which::Last, b"A", 3, &sampling, &mut write).is_ok());
+    // A pointer that is no pointer is not taken for a missing one.
+    fs::write(run.join("best"), "x").unwrap();
+    let error = opened.load(Which::Best, &layout(&opened)).err().unwrap().to_string();
+    assert!(error.contains("best") && error.contains("step-100"), "{error}");
+}
+
+/// What cannot be read may hold checkpoints: nothing is rewound, removed or begun anew.
+#[test]
+fn an_unreadable_folder_of_checkpoints_is_an_error() {
+    let (_keep, run) = trained();
+    let (checkpoints, aside) = (run.join("checkpoints"), run.join("aside"));
+    let rows = fs::read(run.join("metrics.jsonl")).unwrap();
+    fs::rename(&checkpoints, &aside).unwrap();
+    for is_file in [true, false] {
+        if is_file {
+            fs::write(&checkpoints, "not a folder").unwrap();
+        } else {
+            fs::remove_file(&checkpoints).unwrap();
+        }
+        let mut opened = Run::open(&run).unwrap();
+        opened.reconfigure(&[Overlay::set("--steps", "length.steps", "20")]).unwrap();
+        let (_, corpus) = tiny("");
+        let error = train(&opened, &corpus, &System, 1, &mut ()).unwrap_err().to_string();
+        assert!(error.contains("cannot list") && error.contains("checkpoints"), "{error}");
+        assert_eq!(fs::read(run.join("metrics.jsonl")).unwrap(), rows);
+        assert!(Run::open(&run).unwrap().summary().is_some());
+    }
+    fs::rename(&aside, &checkpoints).unwrap();
+    assert_eq!(reopened(&run).0, 12);
+}
+
+/// A resume that fails has changed nothing.
+#[test]
+fn a_failed_resume_leaves_everything_as_it_was() {
+    let (_keep, run) = trained();
+    let before =
+        ["config.toml", "summary.json", "best", "last"].map(|name| fs::read(run.join(name)).unwrap());
+    // Rows that cannot be read.
+    fs::remove_file(run.join("metrics.jsonl")).unwrap();
+    fs::create_dir(run.join("metrics.jsonl")).unwrap();
+    let mut opened = Run::open(&run).unwrap();
+    let longer =
+        [Overlay::set("--steps", "length.steps", "20"), Overlay::set("--keep", "checkpoints.keep", "1")];
+    opened.reconfigure(&longer).unwrap();
+    let (_, corpus) = tiny("");
+    let error = train(&opened, &corpus, &System, 1, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("metrics.jsonl"), "{error}");
+    let after = ["config.toml", "summary.json", "best", "last"].map(|name| fs::read(run.join(name)).unwrap());
+    assert_eq!(before, after);
+    assert_eq!(checkpoint::steps(&run).unwrap()[..2], [12, 9]);
+}
+
+/// A line that is no row is named when a run is resumed, and stays.
+#[test]
+fn damaged_rows_are_named_and_kept() {
+    let (_keep, run) = trained();
+    let path = run.join("metrics.jsonl");
+    let rows = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = rows.lines().collect();
+    lines[4] = "{\"step\": 5, \"tok";
+    let damaged = lines.join("\n") + "\n";
+    fs::write(&path, &damaged).unwrap();
+    let (_, warnings) = reopened(&run);
+    assert_eq!(warnings, ["line 5 of metrics.jsonl is no row; it stays as it is"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
 }
 
 #[test]
@@ -240,5 +319,49 @@ proptest! {
     fn nonsense_weights_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let layout = kuramoto_model::Kuramoto::new(Default::default(), 8).unwrap().layout().clone();
         prop_assert!(checkpoint::arena(Path::new("x"), &bytes, &layout, "").is_err());
+    }
+}
+
+/// Removes the run's folder after so many steps.
+struct Remove<'a>(&'a Path, u64);
+
+impl kuramoto_train::Observer for Remove<'_> {
+    fn step(&mut self, row: &kuramoto_train::Row, _: &kuramoto_train::State) {
+        if row.step == self.1 {
+            fs::remove_dir_all(self.0).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_run_that_vanishes_is_not_called_saved() {
+    for step in [1, 5, 11, 12] {
+        let folder = folder();
+        let path = folder.path().join("run");
+        let (config, corpus) = tiny("");
+        let run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
+        let error = train(&run, &corpus, &System, 1, &mut Remove(&path, step)).unwrap_err().to_string();
+        assert!(error.contains("removed or emptied"), "{step}: {error}");
+    }
+}
+
+/// Parameters that are not finite never take the place of good ones, whatever is done about bad steps.
+#[test]
+fn what_is_not_finite_is_not_saved() {
+    for policy in ["stop", "skip"] {
+        let folder = folder();
+        let path = folder.path().join("run");
+        let wild = format!(
+            "length.steps = 40\noptimizer = {{ learning-rate = 1e39, warmup = 6, schedule = 'constant' }}\n\
+             bad-steps.policy = '{policy}'\ncheckpoints = {{ every = 1, keep = 1 }}"
+        );
+        let (config, corpus) = tiny(&wild);
+        let run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
+        assert!(train(&run, &corpus, &System, 1, &mut Watch::default()).is_err());
+        for step in checkpoint::steps(&path).unwrap() {
+            let found =
+                checkpoint::load(&checkpoint::folder(&path, step), &config, &layout(&run), true).unwrap();
+            assert!(found.parameters.iter().all(|x| x.is_finite()), "{policy}: step {step}");
+        }
     }
 }

@@ -9,6 +9,9 @@ use kuva::render::render::{Primitive, Scene};
 /// Lengths of a dash and of the gap after it, in units of the drawing.
 const PATTERN: (f64, f64) = (8.0, 4.0);
 
+/// Longest stretch that is cut up, in units of the drawing.
+const LONGEST: f64 = 1e5;
+
 /// The same scene with dashed lines cut up.
 pub fn cut(mut scene: Scene) -> Scene {
     scene.elements = scene.elements.into_iter().flat_map(pieces).collect();
@@ -39,6 +42,11 @@ fn dashes(points: &[(f64, f64)], dash: f64, gap: f64) -> Vec<Vec<(f64, f64)>> {
     let mut current: Vec<(f64, f64)> = points.first().copied().into_iter().collect();
     for pair in points.windows(2) {
         let ((mut x, mut y), (to_x, to_y)) = (pair[0], pair[1]);
+        // Far outside the drawing, where dashes would have no end.
+        if !((to_x - x).hypot(to_y - y) < LONGEST) {
+            current = vec![(to_x, to_y)];
+            continue;
+        }
         loop {
             let rest = (to_x - x).hypot(to_y - y);
             if rest <= left {

@@ -116,6 +116,9 @@ impl Figure {
 pub fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let widen = |(low, high): (f64, f64), x: f64| (low.min(x), high.max(x));
     let (low, high) = values.filter(|x| x.is_finite()).fold((f64::MAX, f64::MIN), widen);
+    if low > high {
+        return (0.0, 1.0);
+    }
     let room = 0.04 * (high - low).max(1e-6);
     (low - room, high + room)
 }
@@ -161,6 +164,28 @@ mod tests {
         let figure = Figure::row("effects", "", vec![panel.keys([key], Corner::BottomRight)], (400.0, 300.0));
         for part in ["first", "second", "here", "change"] {
             assert!(figure.svg().contains(part), "{part}");
+        }
+    }
+
+    /// Whatever is drawn, a figure comes to an end.
+    #[test]
+    fn figures_of_anything_end() {
+        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 0.0, 1e-308, 1.0];
+        let points = || odd.iter().flat_map(|&x| odd.iter().map(move |&y| (x, y)));
+        for (low, high) in [(0.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (-1e308, 1e308), (1.0, 1.0)] {
+            for only in [&odd[..1], &odd[1..3], &odd[3..5], &odd[..], &[]] {
+                let some = || points().filter(|(x, _)| only.iter().any(|y| y.to_bits() == x.to_bits()));
+                let row = |x: f64| ForestRow { label: "a".into(), mean: x, low: x, high: x, colour: "red" };
+                let panel = Panel::new("odd")
+                    .x_range(low, high)
+                    .y_range(low, high)
+                    .band(some().map(|(x, y)| (x, y, x)), colour::BLUE)
+                    .line(Line::new(some(), colour::BLUE).dashed())
+                    .points(Points::new(some(), colour::ORANGE));
+                assert!(Figure::single("odd", "", panel, (300.0, 200.0)).svg().len() < 1 << 20);
+                let forest = Panel::new("odd").forest(only.iter().map(|&x| row(x)));
+                assert!(Figure::single("odd", "", forest, (300.0, 200.0)).svg().len() < 1 << 20);
+            }
         }
     }
 

@@ -10,6 +10,23 @@ const STROKE: f64 = 1.6;
 /// Opacity of bands, which lie behind lines of the same colour.
 const BAND: f64 = 0.18;
 
+/// Largest value that is drawn as it is. Beyond, ticks and lines would not fit into the arithmetic of the drawing.
+const LARGEST: f64 = 1e12;
+
+/// A value that can be drawn: what is not finite has no place, what is too large lies at the edge.
+fn drawable(value: f64) -> Option<f64> {
+    value.is_finite().then(|| value.clamp(-LARGEST, LARGEST))
+}
+
+fn drawable_points(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    points.into_iter().filter_map(|(x, y)| Some((drawable(x)?, drawable(y)?))).collect()
+}
+
+/// Ends of an axis that can be drawn.
+fn drawable_range((low, high): (f64, f64)) -> Option<(f64, f64)> {
+    Some((drawable(low)?, drawable(high)?)).filter(|(low, high)| low < high)
+}
+
 /// A corner of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corner {
@@ -64,6 +81,7 @@ pub struct Line {
 impl Line {
     /// A solid line without an entry in the legend.
     pub fn new(points: impl IntoIterator<Item = (f64, f64)>, colour: &str) -> Line {
+        let points = drawable_points(points);
         Line { plot: LinePlot::new().with_data(points).with_color(colour).with_stroke_width(STROKE) }
     }
 
@@ -92,6 +110,7 @@ pub struct Points {
 impl Points {
     /// Discs without an entry in the legend.
     pub fn new(points: impl IntoIterator<Item = (f64, f64)>, colour: &str) -> Points {
+        let points = drawable_points(points);
         Points { plot: ScatterPlot::new().with_data(points).with_color(colour).with_size(4.0) }
     }
 
@@ -245,7 +264,8 @@ impl Panel {
     /// Draws a band through (x, low, high).
     pub fn band(mut self, points: impl IntoIterator<Item = (f64, f64, f64)>, colour: &str) -> Panel {
         let (mut x, mut low, mut high) = (Vec::new(), Vec::new(), Vec::new());
-        for point in points {
+        let drawable = |(x, low, high)| Some((drawable(x)?, drawable(low)?, drawable(high)?));
+        for point in points.into_iter().filter_map(drawable) {
             x.push(point.0);
             low.push(point.1);
             high.push(point.2);
@@ -258,7 +278,8 @@ impl Panel {
     pub fn forest<'a>(mut self, rows: impl IntoIterator<Item = ForestRow<'a>>) -> Panel {
         let empty = ForestPlot::new().with_null_value(0.0).with_marker_size(4.0).with_whisker_width(STROKE);
         let add = |plot: ForestPlot, row: ForestRow<'a>| {
-            plot.with_colored_row(row.label, row.mean, row.low, row.high, row.colour)
+            let [mean, low, high] = [row.mean, row.low, row.high].map(|x| drawable(x).unwrap_or(0.0));
+            plot.with_colored_row(row.label, mean, low, high, row.colour)
         };
         self.plots.push(Plot::Forest(rows.into_iter().fold(empty, add)));
         self
@@ -273,10 +294,10 @@ impl Panel {
         if let Some(label) = self.y_label {
             layout = layout.with_y_label(label);
         }
-        if let Some((low, high)) = self.x_range {
+        if let Some((low, high)) = self.x_range.and_then(drawable_range) {
             layout = layout.with_x_axis_min(low).with_x_axis_max(high);
         }
-        if let Some((low, high)) = self.y_range {
+        if let Some((low, high)) = self.y_range.and_then(drawable_range) {
             layout = layout.with_y_axis_min(low).with_y_axis_max(high);
         }
         if let Some(step) = self.x_step {
