@@ -100,6 +100,10 @@ if timeout 60 mpirun -n 2 "$without" "${new[@]}" --out none >without.log 2>&1; t
 grep --quiet -- "--features mpi" without.log && [ ! -e none ] || fail "a program without MPI did not say so"
 if launch 9 resumed-by-many train --resume of-2 --steps 70; then fail "more processes than lanes resumed"; fi
 [ "$(grep --count "each needs a lane" resumed-by-many.log)" = 1 ] || fail "an error on resuming is not said once"
+if launch 3 fewer train --resume of-2 --steps 10; then fail "fewer steps than were taken"; fi
+[ "$(grep --count "60 steps already" fewer.log)" = 1 ] || fail "fewer steps than were taken are not said once"
+if launch 2 both train --resume of-2 --ablation no-value-gate; then fail "--ablation with --resume"; fi
+[ "$(grep --count "not with --resume" both.log)" = 1 ] || fail "--ablation with --resume is not said once"
 # Each process may have a cache of its own.
 head -c 60000 /dev/urandom | base64 >text
 timeout 60 mpirun -n 1 "$program" "${new[@]}" --data text --out cached : -n 1 "$program" "${new[@]}" --data text --cache other \

@@ -12,7 +12,8 @@ where
     PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse())
 }
 
-/// Help for an argument whose names are checked later, where all processes of a run can agree on what is wrong.
+/// Help for an argument whose names are checked later, where all processes of a run can agree on what is
+/// wrong.
 pub fn help_with_choices<T: VariantNames>(text: &str) -> String {
     format!("{text} [possible values: {}]", T::VARIANTS.join(", "))
 }

@@ -182,7 +182,7 @@ fn describe(plan: &TrainingPlan) -> String {
     format!(
         "{kind}: {} parameters ({symbol} = {}, {} layers), {} protocol, seed {}\n\
          {}: {} distinct bytes; {train} to train, {validation} to validate, {test} to test\n\
-         {} steps of {} x {} bytes ({length}){resumed}; {threads} and {} MB of memory{processes}\n\
+         {} steps of {} x {} bytes ({length}){resumed}; {threads} ({}) and {} MB of memory{processes}\n\
          validation on {} bytes{floor}\n\
          run: {}\n",
         thousands(plan.parameters),
@@ -195,6 +195,7 @@ fn describe(plan: &TrainingPlan) -> String {
         thousands(plan.steps as usize),
         config.batch.sequences,
         config.batch.context,
+        plan.device,
         plan.planned_bytes / 1_000_000,
         thousands(plan.validation_bytes),
         plan.run.display(),

@@ -20,7 +20,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let folders = if arguments.folder.exists() { list(&arguments.folder)? } else { Vec::new() };
     let mut runs = Vec::new();
     for folder in folders {
-        match Listed::look(&folder) {
+        match Listed::read(&folder) {
             Ok(run) => runs.push(run),
             Err(error) => crate::note(&format!("warning: {error}")),
         }

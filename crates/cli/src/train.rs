@@ -23,9 +23,9 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    #[arg(long, help = help_with_choices::<Preset>("Size and corpus to start from; quick takes two minutes [default: quick]"))]
+    #[arg(long, help = help_with_choices::<Preset>("Size and corpus to start from [default: quick]"))]
     preset: Option<String>,
-    #[arg(long, help = help_with_choices::<Protocol>("Recipe: each model's own best, or the paper's for both [default: tuned]"))]
+    #[arg(long, help = help_with_choices::<Protocol>("Each model's own recipe or the paper's [default: tuned]"))]
     protocol: Option<String>,
     /// TOML file whose keys replace the preset's
     #[arg(long, value_name = "FILE")]
@@ -137,7 +137,7 @@ struct Keys {
     /// Checkpoints to keep besides the best; 0 for all
     #[arg(long, value_name = "CHECKPOINTS")]
     keep: Option<String>,
-    #[arg(long, value_name = "POLICY", help = help_with_choices::<Policy>("What to do about a step that is not finite or whose loss spikes"))]
+    #[arg(long, value_name = "POLICY", help = help_with_choices::<Policy>("What to do if a loss is not finite or spikes"))]
     on_bad_step: Option<String>,
 }
 
@@ -235,6 +235,18 @@ impl Arguments {
         Ok(Cpu { threads, pin: self.pin, group })
     }
 
+    /// Refuses what does not go together.
+    fn check(&self) -> Result<()> {
+        let new_only = [("--ablation", !self.ablations.is_empty()), ("--download", self.download)];
+        match new_only.into_iter().find(|(_, given)| *given && self.resume.is_some()) {
+            None => Ok(()),
+            Some((flag, _)) => {
+                let why = "it goes with a new run, not with --resume".into();
+                Err(Error::Config { origin: flag.into(), why }.into())
+            }
+        }
+    }
+
     /// A new run, or the one to resume.
     fn open<'a>(&self, overlays: &[Overlay], setting: Setting<'a>) -> Result<Session<'a>, Error> {
         let corpora = self.corpora();
@@ -242,13 +254,6 @@ impl Arguments {
             let (overlays, ablations, folder) = (overlays.to_vec(), self.ablations.clone(), self.out.clone());
             return Session::create(&NewRun { overlays, ablations, folder, corpora }, setting);
         };
-        let new_only = [("--ablation", !self.ablations.is_empty()), ("--download", self.download)];
-        if let Some((flag, _)) = new_only.into_iter().find(|(_, given)| *given) {
-            return Err(Error::Config {
-                origin: flag.into(),
-                why: "it goes with a new run, not with --resume".into(),
-            });
-        }
         let kept: Vec<Overlay> =
             overlays.iter().filter(|overlay| overlay.origin != "--data-path").cloned().collect();
         Session::resume(folder, &kept, self.data_path.as_deref(), &corpora, setting)
@@ -257,21 +262,26 @@ impl Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let processes = Processes::join()?;
-    let prepare = || Ok((arguments.overlays()?, arguments.device(processes.group())?));
+    let prepare = || {
+        arguments.check()?;
+        // The first process gives the others its configuration.
+        let overlays = if processes.leads() { arguments.overlays()? } else { Vec::new() };
+        Ok((overlays, arguments.device(processes.group())?))
+    };
     let (overlays, device) = match processes::in_all(&processes, prepare()) {
         Ok(prepared) => prepared,
         Err(error) => return processes::could_not_begin(&processes, error),
     };
     let setting = Setting { core_peak_flops: Some(peak::measure(0.05)), ..Setting::new(&device) };
     match arguments.open(&overlays, setting) {
-        Ok(session) => {
-            train(arguments, &processes, &session).or_else(|error| processes::failed(&processes, error))
+        Ok(mut session) => {
+            train(arguments, &processes, &mut session).or_else(|error| processes::failed(&processes, error))
         }
         Err(error) => processes::could_not_begin(&processes, error.into()),
     }
 }
 
-fn train(arguments: &Arguments, processes: &Processes, session: &Session<'_>) -> Result<ExitCode> {
+fn train(arguments: &Arguments, processes: &Processes, session: &mut Session<'_>) -> Result<ExitCode> {
     // From here on there is something to save; until now a signal may end the process as it is.
     let signals = Signals::listen().context("cannot listen to signals")?;
     if !processes.leads() {

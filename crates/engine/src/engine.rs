@@ -20,17 +20,6 @@ pub struct Shape {
     pub lanes: usize,
 }
 
-/// What is promised of a device's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
-    /// The same bits for any number of threads and processes on machines with the same instructions.
-    SameBits,
-    /// The same bits on the same device with the same driver.
-    SameBitsHere,
-    /// Close, within rounding.
-    Close,
-}
-
 /// Parameters and moments in the order of the model's layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Arenas<'a> {
@@ -69,10 +58,8 @@ pub trait Evaluator: Send {
 /// A model with its parameters and its optimizer's state, on a device. Where several processes work together,
 /// all of them must make the same calls in the same order.
 pub trait Engine: Evaluator {
-    /// The device, for people.
+    /// The device, for people. Two engines of the same name give the same bits.
     fn device(&self) -> &str;
-    /// What is promised of its numbers.
-    fn promise(&self) -> Promise;
     /// Names and places of the parameters.
     fn layout(&self) -> &Layout;
     /// Sets the parameters to those that training starts from, and the moments to zero.
@@ -86,9 +73,9 @@ pub trait Engine: Evaluator {
     fn norm(&mut self) -> Result<f64>;
     /// Clips the last gradient, whose norm is `norm`, and applies it.
     fn update(&mut self, update: &Update, norm: f64) -> Result<()>;
-    /// The parameters, read back.
+    /// The parameters, read back. One process may ask alone, so this must not communicate.
     fn parameters(&mut self) -> Result<&[f32]>;
-    /// Parameters and moments, read back.
+    /// Parameters and moments, read back. One process may ask alone, so this must not communicate.
     fn arenas(&mut self) -> Result<Arenas<'_>>;
     /// Where several processes work together, makes sure that all hold the same parameters.
     fn check_agreement(&mut self) -> Result<()> {

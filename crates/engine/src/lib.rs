@@ -18,7 +18,7 @@ mod timings;
 
 pub use batch::Batch;
 pub use cpu::{Cpu, MAX_THREADS};
-pub use engine::{Arenas, Device, Engine, Evaluator, Promise, Shape};
+pub use engine::{Arenas, Device, Engine, Evaluator, Shape};
 pub use error::{Error, Result};
 pub use group::{Group, SingleProcess};
 pub use optimizer::Update;

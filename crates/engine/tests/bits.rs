@@ -100,8 +100,9 @@ fn batch_order_changes_no_bit_of_a_sequence() {
     let sequences = 9;
     let text = text(LENGTH * sequences, 7, 2);
     let reversed: Vec<u8> = text.chunks(LENGTH).rev().flatten().copied().collect();
-    let weights = Weights::<f32, _>::initialized(Kuramoto::new(small(), LENGTH).unwrap(), 3);
-    let mut evaluator = CpuEvaluator::new(weights, 3, &Cpu::new(3)).unwrap();
+    let network = Kuramoto::new(small(), LENGTH).unwrap();
+    let weights = Weights::<f32, _>::initialized(network.clone(), 3);
+    let mut evaluator = CpuEvaluator::new(network, weights.parameters(), 3, &Cpu::new(3)).unwrap();
     let mut sums = |tokens: &[u8]| {
         let mut sums = vec![0.0; sequences];
         evaluator.evaluate(&Batch { tokens, targets: tokens, length: LENGTH }, &mut sums).unwrap();

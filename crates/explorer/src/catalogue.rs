@@ -88,7 +88,7 @@ impl Catalogue {
         let entry = |(id, path): (String, PathBuf)| {
             let mut checkpoints = checkpoint::steps(&path).ok()?;
             checkpoints.sort_unstable();
-            Some(Entry { id, listed: Listed::look(&path).ok()?, checkpoints })
+            Some(Entry { id, listed: Listed::read(&path).ok()?, checkpoints })
         };
         self.paths().into_iter().filter(|(_, path)| self.holds(path)).filter_map(entry).collect()
     }

@@ -9,7 +9,7 @@ use crate::check::check;
 use crate::error::{Error, Result};
 use crate::request::{Experiment, Request};
 use crate::scale::Scale;
-use kuramoto_engine::{Cpu, Device};
+use kuramoto_engine::Device;
 use kuramoto_model::ModelConfig;
 use kuramoto_train::{Config, Corpus, Identity, Split, hash};
 use serde::{Deserialize, Serialize};
@@ -245,9 +245,9 @@ fn flops(config: &Config, corpus: &Identity) -> Result<f64> {
     Ok(per_token * (steps as f64 * config.batch.tokens() as f64 + read_forward / 3.0))
 }
 
-/// Bytes of memory that a run will hold on so many threads, besides the corpus.
-pub(crate) fn planned_memory(config: &Config, threads: usize) -> Result<usize> {
-    let planned = Cpu::new(threads).planned_bytes(&config.model, &config.shape());
+/// Bytes of memory that a run will hold on a device, besides the corpus.
+pub(crate) fn planned_memory(config: &Config, device: &dyn Device) -> Result<usize> {
+    let planned = device.planned_bytes(&config.model, &config.shape());
     Ok(planned.map_err(kuramoto_train::Error::from)?)
 }
 

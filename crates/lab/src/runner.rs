@@ -8,8 +8,6 @@ use crate::error::{Error, Result};
 use crate::plan::{Plan, Planned};
 use crate::proof;
 pub use crate::proof::Proven;
-use kuramoto_engine::Cpu;
-use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
 use kuramoto_train::{Corpus, Observer, Run, Session, Setting, Summary};
 use std::collections::HashMap;
@@ -111,8 +109,7 @@ pub fn run_one(
     plan: &Plan,
     planned: &Planned,
     corpora: &Corpora,
-    threads: usize,
-    core_peak_flops: Option<f64>,
+    setting: Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     match status(plan, planned)? {
@@ -122,24 +119,16 @@ pub fn run_one(
     }
     let corpus = corpora.of(plan, planned)?;
     let folder = plan.run_folder(planned);
-    let run = match folder.join("config.toml").exists() {
-        true => Run::open(&folder)?,
-        false => match Run::create(&System, &folder, &planned.config, corpus.identity()) {
-            // Another process was faster.
-            Err(_) if folder.join("config.toml").exists() => Run::open(&folder)?,
-            // It refused the folder; a disk that is full, say, tells its own story.
-            Err(kuramoto_train::Error::Run { .. }) => {
-                return Err(Error::plan(
-                    folder,
-                    "this folder holds something, but no run of the plan: move it away",
-                ));
-            }
-            created => created?,
-        },
+    let mut session = match Session::open_or_create(&folder, &planned.config, corpus, setting) {
+        Ok(Some(session)) => session,
+        Ok(None) => return Ok(Outcome::Taken),
+        // It refused the folder; a disk that is full, say, has an error of its own.
+        Err(kuramoto_train::Error::Run { .. }) if !folder.join("config.toml").exists() => {
+            let why = "this folder holds something, but no run of the plan: move it away";
+            return Err(Error::plan(folder, why));
+        }
+        Err(error) => return Err(error.into()),
     };
-    let device = Cpu::new(threads);
-    let setting = Setting { core_peak_flops, ..Setting::new(&device) };
-    let Some(session) = Session::open(run, corpus, setting)? else { return Ok(Outcome::Taken) };
     // It may have been finished between the first look and the lock.
     if let Some(proven) = proof::finished(session.run())? {
         return Ok(Outcome::WasFinished(Box::new(proven.summary)));
@@ -161,36 +150,27 @@ pub trait Watcher: Sync {
     fn stop(&self) -> bool;
 }
 
-/// How a process works through a plan.
-pub struct Workers {
-    /// Runs at a time.
-    pub jobs: usize,
-    /// Threads of each.
-    pub threads: usize,
-    /// Of a core, for utilisation.
-    pub core_peak_flops: Option<f64>,
-}
-
-/// Runs what is missing of `chosen`. A run that fails stops no other: they do not depend on each other.
+/// Runs what is missing of `chosen`, `jobs` at a time, each on an engine of its own. A run that fails stops
+/// no other: they do not depend on each other.
 pub fn run_all(
     plan: &Plan,
     chosen: &[&Planned],
     corpora: &Corpora,
-    workers: &Workers,
+    jobs: usize,
+    setting: Setting<'_>,
     watcher: &dyn Watcher,
 ) {
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(run) = chosen.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !watcher.stop()) {
             let mut observer = watcher.begins(run);
-            let outcome =
-                run_one(plan, run, corpora, workers.threads, workers.core_peak_flops, &mut *observer);
+            let outcome = run_one(plan, run, corpora, setting, &mut *observer);
             drop(observer);
             watcher.ended(run, &outcome);
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..workers.jobs {
+        for _ in 0..jobs {
             scope.spawn(work);
         }
     });

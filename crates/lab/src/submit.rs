@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::runner::{Status, status};
+use kuramoto_engine::Cpu;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ impl Task {
         }
         let mut most = 0;
         for run in &plan.runs {
-            most = most.max(crate::plan::planned_memory(&run.config, self.cpus)?);
+            most = most.max(crate::plan::planned_memory(&run.config, &Cpu::new(self.cpus))?);
         }
         Ok(most as u64 / 1_000_000 + REST)
     }

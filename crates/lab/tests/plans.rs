@@ -1,12 +1,13 @@
 //! Plans are complete and deterministic, run what is missing, and refuse what they did not make.
 
+use kuramoto_engine::Cpu;
 use kuramoto_lab::runner::{Corpora, Outcome, Status, run_one, status};
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::submit::{self, Kubernetes, Slurm, Task};
 use kuramoto_lab::{Experiment, Plan, Request};
 use kuramoto_model::ModelConfig;
 use kuramoto_train::presets::Protocol;
-use kuramoto_train::{Observer, Overlay, Row, Run, State};
+use kuramoto_train::{Observer, Overlay, Row, Run, Setting, State};
 use std::fs;
 use std::path::Path;
 
@@ -45,7 +46,7 @@ impl Observer for Stop {
 }
 
 fn run(plan: &Plan, index: usize, observer: &mut dyn Observer) -> kuramoto_lab::Result<Outcome> {
-    run_one(plan, &plan.runs[index], &Corpora::new(Path::new("unused")), 1, None, observer)
+    run_one(plan, &plan.runs[index], &Corpora::new(Path::new("unused")), Setting::new(&Cpu::new(1)), observer)
 }
 
 #[test]
@@ -192,8 +193,9 @@ fn another_text_than_was_planned_is_refused() {
     // The same bytes in another order, so that even the vocabulary is the same.
     fs::write(&text, "a stormy and dark night it was; ".repeat(1000)).unwrap();
     fs::remove_dir_all(&cache).unwrap();
-    let error =
-        run_one(&plan, &plan.runs[0], &Corpora::new(&cache), 1, None, &mut ()).unwrap_err().to_string();
+    let error = run_one(&plan, &plan.runs[0], &Corpora::new(&cache), Setting::new(&Cpu::new(1)), &mut ())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("put the text back, or make a new plan"), "{error}");
     assert!(!plan.run_folder(&plan.runs[0]).exists(), "nothing is left behind");
 }

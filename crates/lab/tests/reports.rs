@@ -1,11 +1,12 @@
 //! From a plan to its report, on runs of a few steps.
 
+use kuramoto_engine::Cpu;
 use kuramoto_lab::claims::Verdict;
 use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Corpora, run_one};
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::{Experiment, Plan, Request, report, statistics};
-use kuramoto_train::Overlay;
+use kuramoto_train::{Overlay, Setting};
 use std::fs;
 use std::path::Path;
 
@@ -30,7 +31,7 @@ fn the_ablation_suite_from_plan_to_report() {
     let corpora = Corpora::new(Path::new("unused"));
     // One run is left out: the report is of what is finished.
     for run in &plan.runs[..plan.runs.len() - 1] {
-        run_one(&plan, run, &corpora, 1, None, &mut ()).unwrap();
+        run_one(&plan, run, &corpora, Setting::new(&Cpu::new(1)), &mut ()).unwrap();
     }
     let results = Results::gather(&plan).unwrap();
     assert_eq!(results.progress, (41, 42));
@@ -103,7 +104,7 @@ fn a_comparison_reads_the_test_split_too() {
     let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
     let corpora = Corpora::new(Path::new("unused"));
     for run in &plan.runs {
-        run_one(&plan, run, &corpora, 1, None, &mut ()).unwrap();
+        run_one(&plan, run, &corpora, Setting::new(&Cpu::new(1)), &mut ()).unwrap();
     }
     let results = Results::gather(&plan).unwrap();
     for arm in &results.arms {

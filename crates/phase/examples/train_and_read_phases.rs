@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Default::default()
     };
     let device = Cpu::all_cores();
-    let session = Session::create(&new, Setting::new(&device))?;
+    let mut session = Session::create(&new, Setting::new(&device))?;
     let summary = session.train(&mut ())?;
     let test = session.evaluate(Which::Best, Split::Test)?;
     println!("{} parameters, {:.3} bits per byte", summary.parameters, test.bits_per_byte);

@@ -206,7 +206,8 @@ pub fn identity(folder: &Path) -> Result<String> {
     Ok(hash::of(&fs::read(&path).at("read", &path)?))
 }
 
-/// Steps of the checkpoints in a run, newest first. A folder that cannot be read is an error: it may hold some.
+/// Steps of the checkpoints in a run, newest first. A folder that cannot be read is an error: it may hold
+/// some.
 pub fn steps(run: &Path) -> Result<Vec<u64>> {
     let folder = run.join("checkpoints");
     let mut steps = Vec::new();

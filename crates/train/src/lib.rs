@@ -18,7 +18,7 @@
 //!     ..Default::default()
 //! };
 //! let device = Cpu::all_cores();
-//! let session = Session::create(&new, Setting::new(&device))?;
+//! let mut session = Session::create(&new, Setting::new(&device))?;
 //! let summary = session.train(&mut ())?;
 //! assert_eq!(summary.steps, 6);
 //! let test = session.evaluate(Which::Best, Split::Test)?;

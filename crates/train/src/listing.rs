@@ -36,8 +36,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Looks at a run folder.
-    pub fn look(folder: &Path) -> Result<Listed> {
+    /// From the files of a run folder.
+    pub fn read(folder: &Path) -> Result<Listed> {
         let run = Run::open(folder)?;
         let config = run.config();
         let training = run.is_training();

@@ -113,7 +113,8 @@ pub(crate) struct Rewind {
 }
 
 impl Rewind {
-    /// Of a file that is to end after `step`: later rows, which a resumed run writes again, and a torn last line go.
+    /// Of a file that is to end after `step`: later rows, which a resumed run writes again, and a torn last
+    /// line go.
     pub fn read(path: &Path, step: u64) -> Result<Rewind> {
         #[derive(Deserialize)]
         struct Key {

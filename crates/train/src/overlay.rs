@@ -95,7 +95,7 @@ impl Overlay {
 impl Config {
     /// A preset with `overlays` laid over it, later ones over earlier ones.
     pub fn from_overlays(overlays: &[Overlay]) -> Result<Config> {
-        let last = |key: &str| overlays.iter().rev().find_map(|layer| Some((layer, layer.get(key)?)));
+        let last = |key: &str| overlays.iter().rev().find_map(|overlay| Some((overlay, overlay.get(key)?)));
         let preset = match last("preset") {
             Some((_, name)) => choice("preset", name)?,
             None => presets::Preset::Quick,
@@ -104,7 +104,8 @@ impl Config {
             Some((_, name)) => choice("protocol", name)?,
             None => presets::Protocol::Tuned,
         };
-        let kind = overlays.iter().rev().find_map(|layer| layer.table.get("model")?.get("kind")?.as_str());
+        let kind =
+            overlays.iter().rev().find_map(|overlay| overlay.table.get("model")?.get("kind")?.as_str());
         let kind = match kind {
             None => ModelKind::Kuramoto,
             Some(name) => choice("model.kind", name)?,

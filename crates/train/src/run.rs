@@ -61,6 +61,9 @@ pub struct Summary {
     pub test_bits_per_byte: Option<f64>,
     /// Steps that were not applied.
     pub bad_steps: u64,
+    /// What computed the last steps; runs that are compared bit by bit need the same.
+    #[serde(default)]
+    pub device: String,
     /// Of several processes: share of the time that the first spent on sending, receiving and waiting for the
     /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -279,8 +282,8 @@ impl Run {
         }
     }
 
-    /// Reads the newest good checkpoint, with its moments; None if there is none at all. A file that the system refuses
-    /// to read is an error: it may be good.
+    /// Reads the newest good checkpoint, with its moments; None if there is none at all. A file that the
+    /// system refuses to read is an error: it may be good.
     pub fn newest(&self, layout: &Layout) -> Result<Option<Found>> {
         let mut refused = Vec::new();
         for step in checkpoint::steps(&self.folder)? {
@@ -316,8 +319,9 @@ impl Run {
         Ok((Weights::new(network, &loaded.parameters)?, loaded.state))
     }
 
-    /// Reads the parameters of a checkpoint, without moments. One that is damaged is an error, never silently replaced by
-    /// another. A run without the pointer `best` or `last` has its newest checkpoint in its place.
+    /// Reads the parameters of a checkpoint, without moments. One that is damaged is an error, never silently
+    /// replaced by another. A run without the pointer `best` or `last` has its newest checkpoint in its
+    /// place.
     pub fn load(&self, which: Which, layout: &Layout) -> Result<Loaded> {
         let steps = checkpoint::steps(&self.folder)?;
         let pointed = match which {

@@ -90,7 +90,12 @@ impl<'a> Session<'a> {
                     claim_name(Path::new("runs"), &name)?
                 }
             };
-            let run = Run::create(setting.disk, &folder, &config, corpus.identity())?;
+            let run = Run::create(setting.disk, &folder, &config, corpus.identity()).inspect_err(|_| {
+                // A folder that was only claimed is empty; one that the user named stays.
+                if new.folder.is_none() {
+                    fs::remove_dir(&folder).ok();
+                }
+            })?;
             Session::lock(run, Arc::new(corpus), setting, true)
         })
     }
@@ -116,18 +121,44 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Opens a run whose configuration and corpus are known already; None if another process trains it.
+    /// Opens a run whose corpus is open already; None if another process trains it.
     pub fn open(run: Run, corpus: Arc<Corpus>, setting: Setting<'a>) -> Result<Option<Session<'a>>> {
         let lock = if setting.leads() { run.lock()? } else { None };
-        let taken = lock.is_none() && setting.leads();
+        let taken = setting.device.group().any(lock.is_none() && setting.leads());
         Ok((!taken).then_some(Session { run, corpus, setting, is_new: false, _lock: lock }))
     }
 
+    /// Opens the run in `folder`, or makes it there with a configuration that is resolved; None if another
+    /// process trains it. What is in the folder is not compared with the configuration.
+    pub fn open_or_create(
+        folder: &Path,
+        config: &Config,
+        corpus: Arc<Corpus>,
+        setting: Setting<'a>,
+    ) -> Result<Option<Session<'a>>> {
+        let is_run = || folder.join("config.toml").exists();
+        let run = match is_run() {
+            true => Run::open(folder)?,
+            false => match Run::create(setting.disk, folder, config, corpus.identity()) {
+                // Another process was faster.
+                Err(_) if is_run() => Run::open(folder)?,
+                created => created?,
+            },
+        };
+        Session::open(run, corpus, setting)
+    }
+
+    /// In the first of several processes, or the only one.
     fn lock(run: Run, corpus: Arc<Corpus>, setting: Setting<'a>, is_new: bool) -> Result<Session<'a>> {
-        let folder = run.folder().to_path_buf();
-        match Session::open(run, corpus, setting)? {
-            Some(session) => Ok(Session { is_new, ..session }),
-            None => Err(Error::run(folder, "another process is training this run")),
+        match run.lock() {
+            Ok(Some(lock)) => Ok(Session { run, corpus, setting, is_new, _lock: Some(lock) }),
+            Ok(None) => Err(Error::run(run.folder(), "another process is training this run")),
+            Err(error) => {
+                if is_new {
+                    fs::remove_dir_all(run.folder()).ok();
+                }
+                Err(error)
+            }
         }
     }
 
@@ -142,7 +173,7 @@ impl<'a> Session<'a> {
     }
 
     /// Trains from where the run is to its end, or until the observer asks to stop.
-    pub fn train(&self, observer: &mut dyn Observer) -> Result<Summary> {
+    pub fn train(&mut self, observer: &mut dyn Observer) -> Result<Summary> {
         trainer::train(&self.run, &self.corpus, &self.setting, observer)
     }
 
@@ -181,6 +212,7 @@ impl Opened {
         let opened: Opened = serde_json::from_slice(message).expect("the first process wrote it just now");
         let mut run = Run::open(Path::new(&opened.folder))?;
         run.reconfigure(&[Overlay::parse("the first process", &opened.config)?])?;
+        check_memory(run.config(), setting.device)?;
         let corpus = corpora.of_run(&run)?;
         Ok(Session { run, corpus: Arc::new(corpus), setting, is_new: false, _lock: None })
     }

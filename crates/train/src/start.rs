@@ -1,6 +1,6 @@
 //! Where training goes on from: the newest good checkpoint or the very start, the same in every process.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::run::{Found, Run};
 use crate::setting::{Observer, Setting};
 use crate::state::State;
@@ -16,10 +16,14 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Looks for the newest good checkpoint.
-    pub fn find(layout: &Layout, run: &Run, setting: &Setting<'_>) -> Result<Start> {
+    /// Looks for the newest good checkpoint of a run of `steps` steps.
+    pub fn find(layout: &Layout, run: &Run, steps: u64, setting: &Setting<'_>) -> Result<Start> {
         let found = if setting.leads() { run.newest(layout)? } else { None };
         let state = found.as_ref().map(|found| &found.loaded.state);
+        if let Some(State { step, .. }) = state.filter(|state| state.step > steps) {
+            let why = format!("it has taken {step} steps already; {steps} are fewer: ask for more");
+            return Err(Error::run(run.folder(), why));
+        }
         let shared = setting.device.group().share(serde_json::to_vec(&state).expect("a state is plain data"));
         let state = serde_json::from_slice(&shared).expect("process 0 wrote it just now");
         Ok(Start { found, state })

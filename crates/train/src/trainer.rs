@@ -86,13 +86,9 @@ impl<'a> Trainer<'a> {
         let (shape, group) = (config.shape(), setting.device.group());
         let planned = check_memory(config, setting.device)?;
         let mut engine = setting.device.engine(&config.model, &shape)?;
-        let start = Start::find(engine.layout(), run, setting)?;
+        let start = Start::find(engine.layout(), run, steps, setting)?;
         let saved = start.state.as_ref().map(|state| state.step);
         let state = start.state.clone().unwrap_or_default();
-        if state.step > steps {
-            let why = format!("it has taken {} steps already; {steps} are fewer: ask for more", state.step);
-            return Err(Error::run(run.folder(), why));
-        }
         let rows = match setting.leads() {
             true => Some(Rewind::read(&run.folder().join(ROWS), state.step)?),
             false => None,
@@ -261,8 +257,8 @@ impl<'a> Trainer<'a> {
         patience > 0 && self.state.since_best >= patience
     }
 
-    /// Saves the state. If that fails, the checkpoints that are there stay as they are and training goes on, unless the
-    /// whole run is gone.
+    /// Saves the state. If that fails, the checkpoints that are there stay as they are and training goes on,
+    /// unless the whole run is gone.
     fn checkpoint(&mut self) -> Result<()> {
         if !self.setting.leads() {
             self.saved = Some(self.state.step);
@@ -414,6 +410,7 @@ impl<'a> Trainer<'a> {
             floor_bits_per_byte: self.floor,
             test_bits_per_byte: test,
             bad_steps: self.state.bad_steps,
+            device: self.engine.device().into(),
             exchange_share: (self.group.size() > 1 && self.worked.0 > 0.0)
                 .then(|| self.worked.1 / self.worked.0),
         };
@@ -428,10 +425,8 @@ impl<'a> Trainer<'a> {
         if self.setting.leads() {
             self.run.check_is_there()?;
             if self.state.step > 0 {
-                checkpoint::verify(
-                    &checkpoint::folder(self.run.folder(), self.state.step),
-                    self.run.config(),
-                )?;
+                let folder = checkpoint::folder(self.run.folder(), self.state.step);
+                checkpoint::load(&folder, self.run.config(), self.engine.layout(), true)?;
             }
         }
         Ok(())

@@ -131,7 +131,8 @@ fn a_folder_in_use_is_never_overwritten() {
     assert!(!opened.is_training());
 }
 
-/// A damaged best checkpoint is refused by all who read it, with the file and what else there is; training can end.
+/// A damaged best checkpoint is refused by all who read it, with the file and what else there is; training
+/// can end.
 #[test]
 fn a_damaged_best_is_said_and_not_replaced() {
     let folder = folder();

@@ -84,7 +84,7 @@ fn the_floor_is_listed_from_the_first_row_on() {
     let run = folder.path().join("run");
     let summary = train_new("length = { steps = 2 }", &run, 1);
     std::fs::remove_file(run.join("summary.json")).unwrap();
-    let listed = kuramoto_train::listing::Listed::look(&run).unwrap();
+    let listed = kuramoto_train::listing::Listed::read(&run).unwrap();
     assert!(
         listed.floor_bits_per_byte.is_some() && listed.floor_bits_per_byte == summary.floor_bits_per_byte
     );

@@ -4,7 +4,7 @@ mod common;
 
 use common::{folder, outcome_curve, tiny, train_new};
 use kuramoto_engine::{
-    Arenas, Batch, Device, Engine, Evaluator, Group, Promise, Result, Shape, SingleProcess, Update,
+    Arenas, Batch, Device, Engine, Evaluator, Group, Result, Shape, SingleProcess, Update,
 };
 use kuramoto_model::{Layout, ModelConfig, Network, NoHooks, SequenceDropout, Weights, with_network};
 use kuramoto_train::disk::System;
@@ -92,10 +92,6 @@ impl<N: Network<f64>> Engine for NaiveEngine<N> {
         "naive"
     }
 
-    fn promise(&self) -> Promise {
-        Promise::Close
-    }
-
     fn layout(&self) -> &Layout {
         self.weights.network().layout()
     }
@@ -180,7 +176,7 @@ fn another_engine_gives_the_same_curve() {
         let expected = train_new(changes, &ours, 2);
         let (config, corpus) = tiny(changes);
         let run = Run::create(&System, &theirs, &config, corpus.identity()).unwrap();
-        let session = Session::open(run, corpus, Setting::new(&Naive)).unwrap().unwrap();
+        let mut session = Session::open(run, corpus, Setting::new(&Naive)).unwrap().unwrap();
         let found = session.train(&mut ()).unwrap();
         let near = |a: f64, b: f64| assert!((a - b).abs() < 2e-4, "{a} against {b}");
         for (a, b) in outcome_curve(&ours).into_iter().zip(outcome_curve(&theirs)) {
@@ -202,7 +198,7 @@ fn a_run_moves_between_engines() {
     let (config, corpus) = tiny("");
     let run = Run::create(&System, &parts, &config, corpus.identity()).unwrap();
     common::train(&run, &corpus, &System, 1, &mut common::StopAfter(5)).unwrap();
-    let session = Session::open(run, corpus, Setting::new(&Naive)).unwrap().unwrap();
+    let mut session = Session::open(run, corpus, Setting::new(&Naive)).unwrap().unwrap();
     assert_eq!(session.train(&mut ()).unwrap().steps, 12);
     for (a, b) in outcome_curve(&whole).into_iter().zip(outcome_curve(&parts)) {
         assert!((a - b).abs() < 2e-4, "{a} against {b}");

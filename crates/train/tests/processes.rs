@@ -8,7 +8,8 @@ use common::{Faulty, StopAfter, folder, outcome, tiny, train, train_new};
 use kuramoto_engine::Cpu;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Run, Session, Setting, Summary};
+use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay, Result, Run, Session, Setting, Summary};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use thread_group::ThreadGroup;
@@ -25,7 +26,7 @@ fn train_in_group(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -
                 let device = Cpu { group: Arc::new(process), ..Cpu::new(1) };
                 let setting =
                     Setting { disk: if rank == 0 { &System } else { &dead }, ..Setting::new(&device) };
-                let session = Session::open(run.clone(), corpus.clone(), setting).unwrap().unwrap();
+                let mut session = Session::open(run.clone(), corpus.clone(), setting).unwrap().unwrap();
                 session.train(&mut StopAfter(stop(rank))).unwrap()
             })
         };
@@ -91,41 +92,43 @@ fn a_bad_step_is_one_for_all() {
     assert_eq!(outcome(parts.path()), outcome(alone.path()));
 }
 
-/// A run is made by all processes together; where one cannot follow, none begins and nothing is left behind.
+/// A run is made by all processes together; where one cannot begin, none does and nothing is left behind.
 #[test]
 fn a_session_opens_in_all_processes_or_in_none() {
-    use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay};
     let folder = folder();
+    let text = folder.path().join("text");
+    fs::write(&text, "it was a dark and stormy night; ".repeat(1000)).unwrap();
+    let blocked = folder.path().join("blocked");
+    fs::write(&blocked, "a file where a folder should be").unwrap();
     let create = |name: &str, broken: Option<usize>| {
-        let new = NewRun {
-            overlays: vec![Overlay::parse("tiny", common::TINY).unwrap()],
-            folder: Some(folder.path().join(name)),
-            corpora: CorpusOptions { cache: Some(folder.path().join("cache")), download: None },
-            ..Default::default()
-        };
-        let new = &new;
         let open = |(rank, process): (usize, ThreadGroup)| {
-            // More processes than lanes cannot work: the first one finds out.
             let device = Cpu { group: Arc::new(process), ..Cpu::new(1) };
-            let mut new = new.clone();
-            if broken == Some(rank) {
-                new.overlays.push(Overlay::set("--set", "batch.lanes", "1"));
-            }
-            match Session::create(&new, Setting::new(&device)) {
-                Ok(session) => session.train(&mut ()).map(|summary| summary.steps),
-                Err(error) => Err(error),
-            }
+            // The process that is broken cannot prepare the corpus.
+            let cache = if broken == Some(rank) { blocked.clone() } else { folder.path().join("cache") };
+            let data = Overlay::text("--data", "data.corpus", &text.to_string_lossy());
+            let bytes = Overlay::set("--set", "data.bytes", "0");
+            let new = NewRun {
+                overlays: vec![Overlay::parse("tiny", common::TINY).unwrap(), data, bytes],
+                folder: Some(folder.path().join(name)),
+                corpora: CorpusOptions { cache: Some(cache), download: None },
+                ..Default::default()
+            };
+            Session::create(&new, Setting::new(&device))?.train(&mut ()).map(|summary| summary.steps)
         };
         std::thread::scope(|scope| {
             let open = &open;
             let group = ThreadGroup::new_group(3).into_iter().enumerate();
             let started: Vec<_> = group.map(|process| scope.spawn(move || open(process))).collect();
-            started.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            started.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<Result<u64>>>()
         })
     };
     assert!(create("good", None).iter().all(|steps| matches!(steps, Ok(12))));
-    let refused = create("bad", Some(0));
-    assert!(refused[0].as_ref().unwrap_err().to_string().contains("each needs a lane of its own"));
-    assert!(refused[1..].iter().all(|result| matches!(result, Err(Error::OtherProcess))));
-    assert!(!folder.path().join("bad").exists());
+    for broken in 0..3 {
+        let found = create("bad", Some(broken));
+        for (rank, result) in found.iter().enumerate() {
+            let by_other = matches!(result, Err(Error::OtherProcess));
+            assert!(result.is_err() && by_other == (rank != broken), "{broken}, {rank}: {result:?}");
+        }
+        assert!(!folder.path().join("bad").exists());
+    }
 }

@@ -4,12 +4,13 @@ use crate::progress::duration;
 use crate::signals::Signals;
 use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use kuramoto_engine::Cpu;
 use kuramoto_kernels::peak;
-use kuramoto_lab::runner::{Corpora, Outcome, Watcher, Workers, run_all};
+use kuramoto_lab::runner::{Corpora, Outcome, Watcher, run_all};
 use kuramoto_lab::{Plan, Planned};
 use kuramoto_train::data::default_cache;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Observer, Row, State};
+use kuramoto_train::{Observer, Row, Setting, State};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,10 +43,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let jobs = arguments.jobs.map_or(cores, |jobs| jobs as usize).clamp(1, chosen.len().max(1));
     let threads = (cores / jobs).max(1);
-    let workers = Workers { jobs, threads, core_peak_flops: Some(peak::measure(0.05)) };
+    let device = Cpu::new(threads);
+    let setting = Setting { core_peak_flops: Some(peak::measure(0.05)), ..Setting::new(&device) };
     let screen = Screen::new(chosen.iter().map(|run| run.flops).sum(), arguments.index.is_some())?;
     let corpora = Corpora::new(&arguments.cache.clone().unwrap_or_else(default_cache));
-    run_all(&plan, &chosen, &corpora, &workers, &screen);
+    run_all(&plan, &chosen, &corpora, jobs, setting, &screen);
     screen.close(&plan)
 }
 
@@ -96,8 +98,8 @@ impl Screen {
         let [ran, finished, taken, failed] =
             [&self.ran, &self.finished, &self.taken, &self.failed].map(|count| count.load(Ordering::Relaxed));
         crate::print(&format!(
-            "{ran} runs done, {finished} were done before, {taken} are in other hands, {failed} failed\n\
-             their report: kuramoto lab report {folder}\n"
+            "{ran} runs done, {finished} were done before, {taken} are trained by other processes, {failed} \
+             failed\ntheir report: kuramoto lab report {folder}\n"
         ))?;
         // Who asked for one run must not take it for finished when another process has it.
         let wanting = failed > 0 || (self.alone && taken > 0);

@@ -10,7 +10,7 @@ use super::lanes::Lanes;
 use super::reduction::Reduction;
 use super::{Cpu, check_lanes, within};
 use crate::batch::Batch;
-use crate::engine::{Arenas, Engine, Evaluator, Promise, Shape};
+use crate::engine::{Arenas, Engine, Evaluator, Shape};
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::optimizer::{CHUNK, Update};
@@ -52,9 +52,8 @@ impl<F: Real, N: Network<F>> CpuEngine<F, N> {
         // Threads beyond the lanes would have nothing to do.
         let threads = cpu.threads.min(own);
         let stride = shape.sequences.div_ceil(lanes);
-        let weights = Weights::new(network, &AlignedVec::zeros(count))?;
         Ok(CpuEngine {
-            evaluator: CpuEvaluator::new(weights, threads, cpu)?,
+            evaluator: CpuEvaluator::new(network, &AlignedVec::zeros(count), threads, cpu)?,
             first: AlignedVec::zeros(count),
             second: AlignedVec::zeros(count),
             gradients: (0..own).map(|_| AlignedVec::zeros(len)).collect(),
@@ -81,8 +80,9 @@ impl<F: Real, N: Network<F>> CpuEngine<F, N> {
     }
 
     /// Changes parameters, and derives again what depends on them.
-    pub fn edit<R>(&mut self, change: impl FnOnce(&N, &mut [F]) -> R) -> R {
-        self.evaluator.weights.edit(change)
+    pub fn edit<R: Send>(&mut self, change: impl FnOnce(&N, &mut [F]) -> R + Send) -> R {
+        let (pool, weights) = (self.pool(), &mut self.evaluator.weights);
+        pool.install(|| weights.edit(change))
     }
 
     /// The threads that work here. A training loop run inside `install` of this pool
@@ -95,7 +95,7 @@ impl<F: Real, N: Network<F>> CpuEngine<F, N> {
     /// draws the same start to the last bit, so that of process 0 counts.
     pub fn initialize(&mut self, seed: u64) {
         let group = self.evaluator.group.clone();
-        self.evaluator.weights.edit(|network, parameters| {
+        self.edit(|network, parameters| {
             network.initialize(seed, parameters);
             group.broadcast(bytemuck::cast_slice_mut(parameters));
         });
@@ -202,10 +202,6 @@ impl<N: Network<f32>> Engine for CpuEngine<f32, N> {
         &self.device
     }
 
-    fn promise(&self) -> Promise {
-        Promise::SameBits
-    }
-
     fn layout(&self) -> &Layout {
         self.evaluator.weights.network().layout()
     }
@@ -236,7 +232,7 @@ impl<N: Network<f32>> Engine for CpuEngine<f32, N> {
         let parameters = arenas.map(|arenas| arenas.parameters);
         parameters.map_or(Ok(()), check)?;
         let group = self.evaluator.group.clone();
-        self.evaluator.weights.edit(|_, own| {
+        self.edit(|_, own| {
             if let Some(parameters) = parameters {
                 own.copy_from_slice(parameters);
             }

@@ -21,8 +21,9 @@ pub struct CpuEvaluator<F: Real, N: Network<F>> {
 
 impl<F: Real, N: Network<F>> CpuEvaluator<F, N> {
     /// On so many threads of a device.
-    pub fn new(weights: Weights<F, N>, threads: usize, cpu: &Cpu) -> Result<Self> {
+    pub fn new(network: N, parameters: &[F], threads: usize, cpu: &Cpu) -> Result<Self> {
         let pool = start_threads(threads, cpu.pin)?;
+        let weights = pool.install(|| Weights::new(network, parameters))?;
         Ok(CpuEvaluator {
             workspaces: (0..threads).map(|_| Mutex::new(weights.workspace())).collect(),
             weights,

@@ -11,7 +11,7 @@ pub use evaluator::CpuEvaluator;
 use crate::engine::{Device, Engine, Evaluator, Shape};
 use crate::error::{Error, Result};
 use crate::group::{Group, SingleProcess};
-use kuramoto_model::{ModelConfig, Weights, with_network};
+use kuramoto_model::{ModelConfig, with_network};
 use rayon::ThreadPool;
 use std::sync::Arc;
 
@@ -65,7 +65,8 @@ impl Device for Cpu {
         parameters: &[f32],
     ) -> Result<Box<dyn Evaluator>> {
         with_network!(model, context, |network| Ok(Box::new(CpuEvaluator::new(
-            Weights::new(network, parameters)?,
+            network,
+            parameters,
             self.threads,
             self
         )?)))

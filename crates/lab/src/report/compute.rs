@@ -7,6 +7,7 @@ use crate::paper;
 use crate::plan::size;
 use crate::results::{ArmResults, Finished, Results, pairs};
 use crate::statistics::median;
+use kuramoto_engine::Cpu;
 use kuramoto_model::ModelKind;
 use kuramoto_report::document::{Cell, Table};
 use kuramoto_train::presets::Protocol;
@@ -48,7 +49,7 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
 fn row(arm: &ArmResults, first: &Finished) -> Result<Vec<Cell>> {
     let config = &first.planned.config;
     let shares: Vec<f64> = arm.runs.values().filter_map(|run| run.utilisation).collect();
-    let memory = crate::plan::planned_memory(config, 1)? as f64 / 1e6;
+    let memory = crate::plan::planned_memory(config, &Cpu::new(1))? as f64 / 1e6;
     let paper = match arm.arm {
         arm::Arm::Compare { model, .. } => paper::computed(&arm.corpus, &size(arm.budget), model),
         _ => None,

@@ -10,7 +10,8 @@ const STROKE: f64 = 1.6;
 /// Opacity of bands, which lie behind lines of the same colour.
 const BAND: f64 = 0.18;
 
-/// Largest value that is drawn as it is. Beyond, ticks and lines would not fit into the arithmetic of the drawing.
+/// Largest value that is drawn as it is. Beyond, ticks and lines would not fit into the arithmetic of the
+/// drawing.
 const LARGEST: f64 = 1e12;
 
 /// A value that can be drawn: what is not finite has no place, what is too large lies at the edge.

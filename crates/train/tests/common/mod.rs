@@ -33,8 +33,8 @@ pub fn folder() -> tempfile::TempDir {
 
 /// The tiny configuration with changes laid over it, and its corpus.
 pub fn tiny(changes: &str) -> (Config, Arc<Corpus>) {
-    let layers = [Overlay::parse("tiny", TINY).unwrap(), Overlay::parse("changes", changes).unwrap()];
-    let mut config = Config::from_overlays(&layers).unwrap();
+    let overlays = [Overlay::parse("tiny", TINY).unwrap(), Overlay::parse("changes", changes).unwrap()];
+    let mut config = Config::from_overlays(&overlays).unwrap();
     let corpus =
         Corpus::open(&Source::find("tales", "", config.data.bytes).unwrap(), Path::new("unused")).unwrap();
     config.resolve(corpus.identity()).unwrap();
