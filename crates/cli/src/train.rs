@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Arguments {
     #[arg(long, help = help_with_choices::<Preset>("Size and corpus to start from [default: quick]"))]
     preset: Option<String>,
-    #[arg(long, help = help_with_choices::<Protocol>("Each model's own recipe or the paper's [default: tuned]"))]
+    #[arg(long, help = help_with_choices::<Protocol>("Recipe: each model's or the paper's [default: tuned]"))]
     protocol: Option<String>,
     /// TOML file whose keys replace the preset's
     #[arg(long, value_name = "FILE")]
@@ -137,7 +137,7 @@ struct Keys {
     /// Checkpoints to keep besides the best; 0 for all
     #[arg(long, value_name = "CHECKPOINTS")]
     keep: Option<String>,
-    #[arg(long, value_name = "POLICY", help = help_with_choices::<Policy>("What to do if a loss is not finite or spikes"))]
+    #[arg(long, value_name = "POLICY", help = help_with_choices::<Policy>("If a loss is not finite or spikes"))]
     on_bad_step: Option<String>,
 }
 

@@ -8,7 +8,10 @@
 //! writes arrays for other programs. [`classical`] is the model that the layer is named after.
 //!
 //! The feature `runs`, on by default, adds [`subject`], which opens run folders.
-#![cfg_attr(feature = "runs", doc = concat!("\n```\n", include_str!("../examples/train_and_read_phases.rs"), "```\n"))]
+#![cfg_attr(
+    feature = "runs",
+    doc = concat!("\n```\n", include_str!("../examples/train_and_read_phases.rs"), "```\n")
+)]
 
 pub mod circular;
 pub mod classical;
