@@ -137,7 +137,7 @@ struct Keys {
     /// Checkpoints to keep besides the best; 0 for all
     #[arg(long, value_name = "CHECKPOINTS")]
     keep: Option<String>,
-    #[arg(long, value_name = "POLICY", help = help_with_choices::<Policy>("If a loss is not finite or spikes"))]
+    #[arg(long, value_name = "POLICY", help = help_with_choices::<Policy>("If a loss is NaN or spikes"))]
     on_bad_step: Option<String>,
 }
 

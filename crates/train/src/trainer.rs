@@ -378,8 +378,8 @@ impl<'a> Trainer<'a> {
         }
         let saved = self.saved == Some(self.state.step) || self.state.step == 0;
         if !saved || !self.recorder.as_ref().is_none_or(Recorder::is_done) {
-            let why = "training ended, but its last checkpoint or rows could not be saved: see the warnings, and \
-                 resume it";
+            let why = "training ended, but its last checkpoint or rows could not be saved: see the warnings, \
+                 and resume it";
             return Err(Error::run(self.run.folder(), why));
         }
         self.check_saved()?;
