@@ -126,7 +126,7 @@ fn weights(arguments: &Arguments, run: &Run) -> Result<()> {
         bail!("{} is there already: choose another folder with --out", folder.join(there).display());
     }
     let (from, step) = run.checkpoint(arguments.checkpoint.parse()?)?;
-    let sha256 = checkpoint::verify(&from, run.config())?;
+    let sha256 = checkpoint::verify(&from, run)?;
     let config = serde_json::json!({
         "model_type": format!("kuramoto-attention/{}", run.config().model.kind().name()),
         "model": run.config().model,

@@ -5,10 +5,10 @@
 //! folder is not in the list.
 
 use kuramoto_train::listing::{Listed, under};
-use kuramoto_train::{Row, Run, checkpoint, metrics};
+use kuramoto_train::{Row, Run, checkpoint, disk, metrics};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -133,7 +133,7 @@ fn stays(path: &Path, folder: &Path) -> bool {
 /// Whole rows after the first `read` bytes; a file that became shorter was rewound, and is read from the
 /// start.
 fn rows(path: &Path, read: u64) -> std::io::Result<Rows> {
-    let mut file = File::open(path)?;
+    let mut file = disk::open(path)?;
     let length = file.metadata()?.len();
     let start = if read <= length { read } else { 0 };
     file.seek(SeekFrom::Start(start))?;

@@ -158,6 +158,11 @@ fn transpose_block<A: Arch, F: Real>(source: &[F], stride: usize, to: &mut [F], 
     }
 }
 
+/// Elements from the first to the last of a matrix of at least one element; None if they cannot be counted.
+fn extent(rows: usize, row: usize, columns: usize, column: usize) -> Option<usize> {
+    (rows - 1).checked_mul(row)?.checked_add((columns - 1).checked_mul(column)?)?.checked_add(1)
+}
+
 /// c (n x m, rows of `stride`) = a (n x k) . p (k x m), or `+=` if `accumulate`.
 pub fn product<F: Real>(
     c: &mut [F],
@@ -172,7 +177,8 @@ pub fn product<F: Real>(
     if n == 0 || m == 0 {
         return;
     }
-    assert!(m <= stride && c.len() >= (n - 1) * stride + m, "product: output {n} x {m} does not fit");
+    let fits = m <= stride && extent(n, stride, m, 1).is_some_and(|len| len <= c.len());
+    assert!(fits, "product: output {n} x {m} does not fit");
     if k == 0 {
         if !accumulate {
             (0..n).for_each(|i| c[i * stride..][..m].fill(F::ZERO));
@@ -184,7 +190,7 @@ pub fn product<F: Real>(
         "product: the left operand has neither rows nor columns in one piece"
     );
     assert!(
-        a.data.len() > (n - 1) * a.row + (k - 1) * a.column,
+        extent(n, a.row, k, a.column).is_some_and(|len| len <= a.data.len()),
         "product: left operand is shorter than {n} x {k}"
     );
     assert_eq!(

@@ -11,7 +11,7 @@ use crate::request::{Experiment, Request};
 use crate::scale::Scale;
 use kuramoto_engine::Device;
 use kuramoto_model::ModelConfig;
-use kuramoto_train::{Config, Corpus, Identity, Split, hash};
+use kuramoto_train::{Config, Corpus, Identity, Split, disk, hash};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
@@ -98,7 +98,7 @@ impl Plan {
     /// Reads a plan. Its digest proves that it is what [`Plan::create`] wrote, which needs no second check.
     pub fn open(folder: &Path) -> Result<Plan> {
         let path = folder.join(FILE);
-        let bytes = fs::read(&path).map_err(|error| match error.kind() {
+        let bytes = disk::read(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Error::plan(folder, "it holds no plan.json: make a plan with `lab plan`"),
             _ => Error::plan(&path, format!("it cannot be read: {error}")),
         })?;

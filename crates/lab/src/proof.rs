@@ -9,7 +9,6 @@ use kuramoto_train::disk::{self, System};
 use kuramoto_train::run::Ended;
 use kuramoto_train::{Run, Summary, hash};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 
 const FILE: &str = "finished.json";
@@ -26,7 +25,7 @@ fn changed(run: &Run, why: impl std::fmt::Display) -> Error {
 
 fn hash_of(run: &Run, file: &str) -> Result<String> {
     let bytes =
-        fs::read(run.folder().join(file)).map_err(|error| changed(run, format!("{file}: {error}")))?;
+        disk::read(&run.folder().join(file)).map_err(|error| changed(run, format!("{file}: {error}")))?;
     Ok(hash::of(&bytes))
 }
 
@@ -66,7 +65,7 @@ pub(crate) fn finished(run: &Run) -> Result<Option<Proven>> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = fs::read(&path).map_err(|error| changed(run, format!("{FILE}: {error}")))?;
+    let text = disk::read(&path).map_err(|error| changed(run, format!("{FILE}: {error}")))?;
     let hashes: BTreeMap<String, String> =
         serde_json::from_slice(&text).map_err(|error| changed(run, format!("{FILE}: {error}")))?;
     for (file, expected) in &hashes {
@@ -81,7 +80,7 @@ pub(crate) fn finished(run: &Run) -> Result<Option<Proven>> {
     let mut weights_sha256 = String::new();
     for step in checkpoints(&summary) {
         let folder = checkpoint::folder(run.folder(), step);
-        let found = checkpoint::verify(&folder, run.config()).map_err(|why| changed(run, why))?;
+        let found = checkpoint::verify(&folder, run).map_err(|why| changed(run, why))?;
         if step == best_step(&summary) {
             weights_sha256 = found;
         }

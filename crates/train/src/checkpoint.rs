@@ -6,9 +6,11 @@
 //! then renamed.
 
 use crate::config::{BadSteps, Checkpoints, Config, Length, Policy};
+use crate::data::Identity;
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
 use crate::hash;
+use crate::run::Run;
 use crate::state::State;
 use kuramoto_engine::Arenas;
 use kuramoto_model::{Layout, Tensor};
@@ -33,6 +35,10 @@ struct Manifest {
     step: u64,
     /// sha256 of the run's configuration; a checkpoint of another run is foreign.
     config: String,
+    /// sha256 of what identifies the corpus, whose vocabulary says what tokens mean; version 0.1 did not save
+    /// it.
+    #[serde(default)]
+    corpus: Option<String>,
     files: BTreeMap<String, Proof>,
 }
 
@@ -59,10 +65,15 @@ pub fn fingerprint(config: &Config) -> String {
     hash::of(text.as_bytes())
 }
 
+/// Identifies a corpus in the checkpoints of its runs; its name may change.
+fn corpus_fingerprint(corpus: &Identity) -> String {
+    hash::of(&json(&(corpus.bytes, &corpus.sha256, &corpus.vocabulary)))
+}
+
 /// What is saved.
 pub struct Snapshot<'a> {
-    /// The run's configuration.
-    pub config: &'a Config,
+    /// The run.
+    pub run: &'a Run,
     /// Names and places in the arenas.
     pub layout: &'a Layout,
     /// Parameters and moments.
@@ -114,12 +125,12 @@ pub fn save(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<(
 /// Writes the files of a checkpoint into a new folder, the manifest last.
 fn write(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<()> {
     disk.create_folder(folder).at("create", folder)?;
-    let Snapshot { config, layout, arenas, state } = *snapshot;
+    let Snapshot { run, layout, arenas, state } = *snapshot;
     let (first, second) = arenas.moments.expect("an engine that trains has moments");
     let contents = [
         (MODEL, tensors(layout, &[("", arenas.parameters)])),
         (OPTIMIZER, tensors(layout, &[("first.", first), ("second.", second)])),
-        (CONFIG, json(&config.model)),
+        (CONFIG, json(&run.config().model)),
         (STATE, json(state)),
     ];
     let mut files = BTreeMap::new();
@@ -132,22 +143,32 @@ fn write(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<()> 
         write(name, bytes)?;
         files.insert(name.to_string(), Proof { bytes: bytes.len(), sha256: hash::of(bytes) });
     }
-    let manifest = Manifest { format: FORMAT, step: state.step, config: fingerprint(config), files };
+    let manifest = Manifest {
+        format: FORMAT,
+        step: state.step,
+        config: fingerprint(run.config()),
+        corpus: Some(corpus_fingerprint(run.corpus())),
+        files,
+    };
     write(MANIFEST, &json(&manifest))?;
     disk.sync(folder).at("write", folder)
 }
 
 impl Manifest {
-    /// Of a checkpoint of the run with this configuration.
-    fn open(folder: &Path, config: &Config) -> Result<Manifest> {
+    /// Of a checkpoint of a run.
+    fn open(folder: &Path, run: &Run) -> Result<Manifest> {
         let path = folder.join(MANIFEST);
-        let manifest: Manifest = parse(&path, &fs::read(&path).at("read", &path)?)?;
+        let manifest: Manifest = parse(&path, &disk::read(&path).at("read", &path)?)?;
         if manifest.format != FORMAT {
             let why = format!("its format is {}, this program reads format {FORMAT}", manifest.format);
             return Err(Error::checkpoint(path, why));
         }
-        if manifest.config != fingerprint(config) {
+        if manifest.config != fingerprint(run.config()) {
             return Err(Error::checkpoint(path, "it was written by a run with another configuration"));
+        }
+        if manifest.corpus.as_ref().is_some_and(|saved| *saved != corpus_fingerprint(run.corpus())) {
+            let why = "it was written by a run on another corpus, or corpus.json was changed since";
+            return Err(Error::checkpoint(path, why));
         }
         Ok(manifest)
     }
@@ -158,7 +179,7 @@ impl Manifest {
         let Some(proof) = self.files.get(name) else {
             return Err(Error::checkpoint(folder.join(MANIFEST), format!("it does not list {name}")));
         };
-        let bytes = fs::read(&path).at("read", &path)?;
+        let bytes = disk::read(&path).at("read", &path)?;
         if bytes.len() != proof.bytes {
             let why = format!("it has {} bytes where the manifest says {}", bytes.len(), proof.bytes);
             return Err(Error::checkpoint(path, why));
@@ -170,9 +191,9 @@ impl Manifest {
     }
 }
 
-/// Reads a checkpoint of the run with this configuration, believing only what its manifest proves.
-pub fn load(folder: &Path, config: &Config, layout: &Layout, with_moments: bool) -> Result<Loaded> {
-    let manifest = Manifest::open(folder, config)?;
+/// Reads a checkpoint of a run, believing only what its manifest proves.
+pub fn load(folder: &Path, run: &Run, layout: &Layout, with_moments: bool) -> Result<Loaded> {
+    let manifest = Manifest::open(folder, run)?;
     let state: State = parse(&folder.join(STATE), &manifest.read(folder, STATE)?)?;
     if state.step != manifest.step {
         let why = format!("it is of step {}, the manifest of step {}", state.step, manifest.step);
@@ -189,8 +210,8 @@ pub fn load(folder: &Path, config: &Config, layout: &Layout, with_moments: bool)
 }
 
 /// Checks every file of a checkpoint; returns the sha256 of its weights.
-pub fn verify(folder: &Path, config: &Config) -> Result<String> {
-    let manifest = Manifest::open(folder, config)?;
+pub fn verify(folder: &Path, run: &Run) -> Result<String> {
+    let manifest = Manifest::open(folder, run)?;
     for name in manifest.files.keys() {
         manifest.read(folder, name)?;
     }
@@ -203,7 +224,7 @@ pub fn verify(folder: &Path, config: &Config) -> Result<String> {
 /// Hash of a checkpoint's manifest, which changes with every file it proves.
 pub fn identity(folder: &Path) -> Result<String> {
     let path = folder.join(MANIFEST);
-    Ok(hash::of(&fs::read(&path).at("read", &path)?))
+    Ok(hash::of(&disk::read(&path).at("read", &path)?))
 }
 
 /// Steps of the checkpoints in a run, newest first. A folder that cannot be read is an error: it may hold

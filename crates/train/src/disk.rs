@@ -2,7 +2,7 @@
 
 use crate::error::{At, Result};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// What the training loop does to files.
@@ -67,6 +67,27 @@ impl Disk for System {
     }
 }
 
+/// Opens a regular file to read. A pipe, socket or device in the place of a file would wait for ever.
+pub fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+/// Reads a regular file.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a regular file of text.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
 /// Writes a file so that either the old or the new one is there, whole, whatever happens.
 pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = hidden(path, "partial");
@@ -74,6 +95,14 @@ pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
     disk.sync(&beside).at("write", &beside)?;
     disk.rename(&beside, path).at("write", path)?;
     sync_parent(disk, path)
+}
+
+/// Serializes a path as text; what is not UTF-8 in it is replaced.
+pub(crate) fn as_text<S: serde::Serializer>(
+    path: &Path,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// Makes a name that was just given or changed in a folder last.

@@ -1,10 +1,11 @@
 //! What runs there are, as far as their files tell.
 
+use crate::disk;
 use crate::error::Result;
 use crate::metrics::{self, Glance};
 use crate::run::{Ended, Run};
 use serde::Serialize;
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Serialize)]
 pub struct Listed {
     /// Its folder.
+    #[serde(serialize_with = "disk::as_text")]
     pub run: PathBuf,
     /// `training`, `finished`, `stopped early`, `interrupted` or `broken off`.
     pub status: &'static str,
@@ -43,7 +45,7 @@ impl Listed {
         let training = run.is_training();
         // A run that goes on after an old summary is described by its rows.
         let summary = run.summary().filter(|_| !training);
-        let rows = match (&summary, File::open(folder.join("metrics.jsonl"))) {
+        let rows = match (&summary, disk::open(&folder.join("metrics.jsonl"))) {
             (None, Ok(file)) => metrics::glance(BufReader::with_capacity(1 << 18, file)),
             _ => Glance::default(),
         };

@@ -6,8 +6,8 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::BufRead;
+use std::mem;
 use std::path::Path;
-use std::{fs, mem};
 
 /// One step. All but the last three fields are the same bits in every repetition of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl Row {
 
 /// Every whole row of a file; a torn last line is passed over.
 pub fn read(path: &Path) -> Result<Vec<Row>> {
-    Ok(parse(&fs::read(path).at("read", path)?))
+    Ok(parse(&disk::read(path).at("read", path)?))
 }
 
 /// Every whole row of part of a file.
@@ -120,7 +120,7 @@ impl Rewind {
         struct Key {
             step: u64,
         }
-        let text = match fs::read(path) {
+        let text = match disk::read(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             text => text.at("read", path)?,
         };

@@ -29,7 +29,8 @@ pub struct Run {
 /// What a finished run came to; saved as `summary.json`, printed by `--json` as the last line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The run folder.
+    /// The run folder; a name that is not UTF-8 is shown as far as it can be.
+    #[serde(serialize_with = "disk::as_text")]
     pub run: PathBuf,
     /// `kuramoto` or `transformer`.
     pub model: String,
@@ -147,7 +148,7 @@ impl Run {
     /// Opens a run folder.
     pub fn open(folder: &Path) -> Result<Run> {
         let path = folder.join("config.toml");
-        let text = fs::read_to_string(&path).map_err(|error| {
+        let text = disk::read_to_string(&path).map_err(|error| {
             Error::run(
                 folder,
                 format!("it is not a run folder ({}: {error}); `kuramoto runs` lists runs", path.display()),
@@ -156,7 +157,7 @@ impl Run {
         let config = Config::parse(&path.display().to_string(), &text)?;
         config.check()?;
         let path = folder.join("corpus.json");
-        let corpus = fs::read(&path).at("read", &path)?;
+        let corpus = disk::read(&path).at("read", &path)?;
         let corpus: Identity =
             serde_json::from_slice(&corpus).map_err(|error| Error::run(&path, error.to_string()))?;
         if !corpus.vocabulary.is_sorted_by(|a, b| a < b) || corpus.vocabulary.len() != config.model.vocab() {
@@ -213,7 +214,7 @@ impl Run {
     /// Saves the configuration if it was changed.
     pub(crate) fn save_config(&self, disk: &dyn Disk) -> Result<()> {
         let (path, text) = (self.folder.join("config.toml"), self.config.to_toml());
-        if fs::read(&path).is_ok_and(|saved| saved == text.as_bytes()) {
+        if disk::read(&path).is_ok_and(|saved| saved == text.as_bytes()) {
             return Ok(());
         }
         disk::replace(disk, &path, text.as_bytes())
@@ -231,7 +232,7 @@ impl Run {
 
     /// What a finished or interrupted run came to.
     pub fn summary(&self) -> Option<Summary> {
-        serde_json::from_slice(&fs::read(self.folder.join("summary.json")).ok()?).ok()
+        serde_json::from_slice(&disk::read(&self.folder.join("summary.json")).ok()?).ok()
     }
 
     pub(crate) fn save_summary(&self, disk: &dyn Disk, summary: &Summary) -> Result<()> {
@@ -245,14 +246,21 @@ impl Run {
         if path.exists() { disk.remove_file(&path).at("remove", &path) } else { Ok(()) }
     }
 
-    /// Keeps other processes from training here until the returned file is dropped; None if one does already.
-    pub fn lock(&self) -> Result<Option<File>> {
+    /// Keeps other processes from training here until the returned files are dropped; None if one does
+    /// already. The folder itself is locked too, where the system can: the file `lock` may be removed.
+    pub fn lock(&self) -> Result<Option<RunLock>> {
         let path = self.folder.join("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path).at("open", &path)?;
-        // Those who only look, see `is_training`, hold it for a moment too.
+        // Those who only ask, see `is_training`, hold it for a moment too.
         for _ in 0..20 {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(file)),
+                Ok(()) => {
+                    let folder = File::open(&self.folder).ok();
+                    if folder.as_ref().is_some_and(is_locked) {
+                        return Ok(None);
+                    }
+                    return Ok(Some(RunLock { _file: file, _folder: folder }));
+                }
                 Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(5)),
                 Err(TryLockError::Error(cause)) => return Err(Error::Io { action: "lock", path, cause }),
             }
@@ -262,14 +270,14 @@ impl Run {
 
     /// True while a process trains here.
     pub fn is_training(&self) -> bool {
-        File::open(self.folder.join("lock"))
-            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        let asked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        disk::open(&self.folder.join("lock")).is_ok_and(asked) || File::open(&self.folder).is_ok_and(asked)
     }
 
     /// The step that a pointer names; None if there is no such pointer yet.
     fn pointed(&self, name: &str) -> Result<Option<u64>> {
         let path = self.folder.join(name);
-        let text = match fs::read_to_string(&path) {
+        let text = match disk::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).at("read", &path),
@@ -288,7 +296,7 @@ impl Run {
         let mut refused = Vec::new();
         for step in checkpoint::steps(&self.folder)? {
             let folder = checkpoint::folder(&self.folder, step);
-            match checkpoint::load(&folder, &self.config, layout, true) {
+            match checkpoint::load(&folder, self, layout, true) {
                 Ok(loaded) => return Ok(Some(Found { loaded, refused })),
                 Err(Error::Io { action, path, cause }) if cause.kind() != ErrorKind::NotFound => {
                     return Err(Error::Io { action, path, cause });
@@ -336,7 +344,7 @@ impl Run {
             ));
         };
         let folder = checkpoint::folder(&self.folder, step);
-        checkpoint::load(&folder, &self.config, layout, false).map_err(|error| {
+        checkpoint::load(&folder, self, layout, false).map_err(|error| {
             let others: Vec<String> =
                 steps.iter().filter(|&&other| other != step).map(|other| format!("step-{other}")).collect();
             let advice = match &others[..] {
@@ -417,6 +425,26 @@ impl Run {
     }
 }
 
+/// Held while a process trains a run.
+#[derive(Debug)]
+pub struct RunLock {
+    _file: File,
+    /// Not every system opens or locks folders.
+    _folder: Option<File>,
+}
+
+/// Locks a folder; true if another process has locked it.
+fn is_locked(folder: &File) -> bool {
+    // Those who only ask hold it for a moment too.
+    for _ in 0..20 {
+        match folder.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// The run folders in `folder`, in order of their names.
 pub fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -451,7 +479,7 @@ fn holds_anything(folder: &Path, identity: &[u8]) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     entries.flatten().any(|entry| match entry.file_name().to_str() {
         Some("checkpoints") => fs::read_dir(entry.path()).map_or(true, |mut inside| inside.next().is_some()),
-        Some("corpus.json") => fs::read(entry.path()).map_or(true, |found| found != identity),
+        Some("corpus.json") => disk::read(&entry.path()).map_or(true, |found| found != identity),
         Some(".corpus.json.partial" | ".config.toml.partial") => false,
         _ => true,
     })

@@ -7,11 +7,11 @@ use crate::data::{self, Corpus, Source, Split};
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, evaluate};
 use crate::overlay::Overlay;
-use crate::run::{Run, Summary, Which, claim_name};
+use crate::run::{Run, RunLock, Summary, Which, claim_name};
 use crate::setting::{Observer, Setting, check_memory};
 use crate::trainer;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ pub struct Session<'a> {
     corpus: Arc<Corpus>,
     setting: Setting<'a>,
     is_new: bool,
-    _lock: Option<File>,
+    _lock: Option<RunLock>,
 }
 
 impl<'a> Session<'a> {

@@ -303,12 +303,8 @@ impl<'a> Trainer<'a> {
 
     fn save_as(&mut self, folder: &Path) -> Result<()> {
         let layout = self.engine.layout().clone();
-        let snapshot = Snapshot {
-            config: self.run.config(),
-            layout: &layout,
-            arenas: self.engine.arenas()?,
-            state: &self.state,
-        };
+        let snapshot =
+            Snapshot { run: self.run, layout: &layout, arenas: self.engine.arenas()?, state: &self.state };
         checkpoint::save(self.setting.disk, folder, &snapshot)
     }
 
@@ -427,7 +423,7 @@ impl<'a> Trainer<'a> {
             self.run.check_is_there()?;
             if self.state.step > 0 {
                 let folder = checkpoint::folder(self.run.folder(), self.state.step);
-                checkpoint::load(&folder, self.run.config(), self.engine.layout(), true)?;
+                checkpoint::load(&folder, self.run, self.engine.layout(), true)?;
             }
         }
         Ok(())

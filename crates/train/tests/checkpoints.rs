@@ -306,7 +306,7 @@ proptest! {
             let changed = bytes[at] != to;
             bytes[at] = to;
             fs::write(&path, &bytes).unwrap();
-            let loaded = checkpoint::load(&folder, opened.config(), &layout(&opened), true);
+            let loaded = checkpoint::load(&folder, &opened, &layout(&opened), true);
             fs::write(&path, &good).unwrap();
             // White space of the manifest and the copy of the configuration mean nothing.
             let meaning = FILES[file] != "config.json" && FILES[file] != "manifest.json";
@@ -361,8 +361,69 @@ fn what_is_not_finite_is_not_saved() {
         assert!(train(&run, &corpus, &System, 1, &mut Watch::default()).is_err());
         for step in checkpoint::steps(&path).unwrap() {
             let found =
-                checkpoint::load(&checkpoint::folder(&path, step), &config, &layout(&run), true).unwrap();
+                checkpoint::load(&checkpoint::folder(&path, step), &run, &layout(&run), true).unwrap();
             assert!(found.parameters.iter().all(|x| x.is_finite()), "{policy}: step {step}");
         }
     }
+}
+
+/// The vocabulary says what tokens mean: another one of the same size is not taken for it.
+#[test]
+fn a_changed_byte_of_the_vocabulary_is_refused_by_all_checkpoints() {
+    let (_keep, run) = trained();
+    let path = run.join("corpus.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut corpus: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // The last byte of the vocabulary is followed by nothing, so the order stays.
+    let last = corpus["vocabulary"].as_array_mut().unwrap().last_mut().unwrap();
+    *last = (last.as_u64().unwrap() + 1).into();
+    fs::write(&path, corpus.to_string()).unwrap();
+    let opened = Run::open(&run).unwrap();
+    let error = opened.load(Which::Last, &layout(&opened)).err().unwrap().to_string();
+    assert!(error.contains("corpus.json was changed"), "{error}");
+}
+
+/// A process that holds a run keeps others out, also if its lock file is removed.
+#[test]
+fn removing_the_lock_file_lets_nobody_in() {
+    let (_keep, run) = trained();
+    let opened = Run::open(&run).unwrap();
+    let lock = opened.lock().unwrap();
+    assert!(lock.is_some());
+    fs::remove_file(run.join("lock")).unwrap();
+    assert!(opened.is_training() && opened.lock().unwrap().is_none());
+    drop(lock);
+    assert!(!opened.is_training() && opened.lock().unwrap().is_some());
+}
+
+/// A pipe in the place of a file would wait for ever for somebody to write.
+#[cfg(unix)]
+#[test]
+fn pipes_in_the_place_of_files_are_refused() {
+    use kuramoto_train::listing::Listed;
+    for name in ["config.toml", "corpus.json", "best", "last", "metrics.jsonl", "lock", "summary.json"] {
+        let (_keep, run) = trained();
+        fs::remove_file(run.join(name)).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(run.join(name)).status().unwrap().success());
+        let listed = Listed::read(&run);
+        assert_eq!(listed.is_err(), ["config.toml", "corpus.json"].contains(&name), "{name}");
+        let Ok(opened) = Run::open(&run) else { continue };
+        assert_eq!(opened.load(Which::Best, &layout(&opened)).is_err(), name == "best", "{name}");
+    }
+}
+
+/// A name that is no UTF-8 is shown as far as it can be.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_whose_name_is_not_utf_8_is_listed_and_resumed() {
+    use std::os::unix::ffi::OsStrExt;
+    let (keep, run) = trained();
+    let renamed = keep.path().join(std::ffi::OsStr::from_bytes(b"r\xffn"));
+    fs::rename(run, &renamed).unwrap();
+    let listed = kuramoto_train::listing::Listed::read(&renamed).unwrap();
+    assert!(serde_json::to_string(&listed).unwrap().contains("finished"));
+    let mut opened = Run::open(&renamed).unwrap();
+    opened.reconfigure(&[Overlay::set("--steps", "length.steps", "14")]).unwrap();
+    let (_, corpus) = tiny("");
+    assert_eq!(train(&opened, &corpus, &System, 1, &mut ()).unwrap().steps, 14);
 }

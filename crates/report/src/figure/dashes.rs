@@ -43,7 +43,8 @@ fn dashes(points: &[(f64, f64)], dash: f64, gap: f64) -> Vec<Vec<(f64, f64)>> {
     for pair in points.windows(2) {
         let ((mut x, mut y), (to_x, to_y)) = (pair[0], pair[1]);
         // Far outside the drawing, where dashes would have no end.
-        if !((to_x - x).hypot(to_y - y) < LONGEST) {
+        let length = (to_x - x).hypot(to_y - y);
+        if length.is_nan() || length > LONGEST {
             current = vec![(to_x, to_y)];
             continue;
         }

@@ -35,7 +35,7 @@ pub(super) fn open(source: &Source, cache: &Path) -> Result<(Identity, Mmap)> {
 /// A prepared corpus with these bytes, whatever it was prepared from; None if there is none that is good.
 pub(super) fn find(sha256: &str, cache: &Path) -> Option<(Identity, Mmap)> {
     let is_it = |folder: &PathBuf| {
-        let json = fs::read(folder.join("corpus.json")).ok();
+        let json = disk::read(&folder.join("corpus.json")).ok();
         let identity: Option<Identity> = json.and_then(|json| serde_json::from_slice(&json).ok());
         identity.is_some_and(|identity| identity.sha256 == sha256)
     };
@@ -95,12 +95,12 @@ fn fill(source: &Source, folder: &Path) -> Result<()> {
 fn map(folder: &Path) -> Result<(Identity, Mmap)> {
     let advice = format!("remove {} and run again to prepare it anew", folder.display());
     let path = folder.join("corpus.json");
-    let json = fs::read(&path).at("read", &path)?;
+    let json = disk::read(&path).at("read", &path)?;
     let identity: Identity = serde_json::from_slice(&json).map_err(|error| {
         Error::corpus(&path, format!("it does not describe a corpus ({error}): {advice}"))
     })?;
     let path = folder.join("bytes");
-    let file = File::open(&path).at("open", &path)?;
+    let file = disk::open(&path).at("open", &path)?;
     let length = file.metadata().at("examine", &path)?.len();
     if length != identity.bytes as u64 {
         let why = format!("it has {length} bytes, but {} were prepared: {advice}", identity.bytes);

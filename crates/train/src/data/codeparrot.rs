@@ -7,7 +7,6 @@
 use super::source::Sink;
 use crate::error::{At, Error, Result};
 use serde::Deserialize;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -50,7 +49,7 @@ pub fn content(line: &[u8]) -> std::result::Result<String, serde_json::Error> {
 
 pub(super) fn copy<W: Write>(shards: &[PathBuf], sink: &mut Sink<W>) -> Result<()> {
     for path in shards {
-        let file = BufReader::new(File::open(path).at("open", path)?);
+        let file = BufReader::new(crate::disk::open(path).at("open", path)?);
         let mut lines = BufReader::new(flate2::bufread::MultiGzDecoder::new(file));
         let (mut line, mut number) = (Vec::new(), 0);
         loop {

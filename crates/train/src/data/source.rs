@@ -2,9 +2,9 @@
 
 use super::codeparrot;
 use super::tales;
+use crate::disk;
 use crate::error::{At, Error, Result};
 use crate::hash::Hasher;
-use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -154,7 +154,7 @@ impl Source {
         hasher.update(format!("{} {}", self.name(), self.limit()).as_bytes());
         let mut buffer = vec![0; 1 << 16];
         for path in files {
-            let mut file = File::open(path).at("open", path)?;
+            let mut file = disk::open(path).at("open", path)?;
             // Names decide what is decompressed; lengths keep two files from being taken for one.
             hasher.update(path.extension().unwrap_or_default().as_encoded_bytes());
             hasher.update(&file.metadata().at("examine", path)?.len().to_le_bytes());
@@ -258,7 +258,7 @@ impl<W: Write> Sink<W> {
 }
 
 fn copy_file<W: Write>(path: &Path, sink: &mut Sink<W>) -> Result<()> {
-    let file = BufReader::new(File::open(path).at("open", path)?);
+    let file = BufReader::new(disk::open(path).at("open", path)?);
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => copy_reader(path, flate2::bufread::MultiGzDecoder::new(file), sink),
         Some("xz") => copy_reader(path, lzma_rust2::XzReader::new(file, true), sink),

@@ -77,7 +77,7 @@ pub fn outcome(folder: &Path) -> Outcome {
     let layout = layout(&run);
     let last = std::fs::read_to_string(folder.join("last")).unwrap();
     let step = last.trim().strip_prefix("step-").unwrap().parse().unwrap();
-    let loaded = checkpoint::load(&checkpoint::folder(folder, step), run.config(), &layout, true).unwrap();
+    let loaded = checkpoint::load(&checkpoint::folder(folder, step), &run, &layout, true).unwrap();
     let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     let mut rows = metrics::read(&folder.join("metrics.jsonl")).unwrap();
     rows.iter_mut().for_each(|row| (row.seconds, row.tokens_per_second) = (0.0, 0.0));
