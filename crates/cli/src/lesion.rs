@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let layers = arguments.layers.iter().map(|layer| format!("-layer{layer}")).collect::<String>();
     let head = arguments.head.map(|head| format!("-head{head}")).unwrap_or_default();
     let file = format!("lesion-{}{layers}{head}", lesion.name());
-    let mut files = vec![write(&folder, &format!("{file}.csv"), &csv(lesion, &responses))?];
+    let mut files = vec![write(&folder, &format!("{file}.csv"), csv(lesion, &responses))?];
     files.extend(figure(&file, lesion, &responses).save(&folder)?);
     crate::print(&format!(
         "{}, {} windows of {}, after step {}: {lesion}\n\n{}\n{}",

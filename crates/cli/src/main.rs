@@ -115,7 +115,8 @@ fn print(text: &str) -> anyhow::Result<()> {
 
 /// Prints a line to standard error, if anyone still reads it.
 fn note(text: &str) {
-    writeln!(io::stderr().lock(), "{text}").ok();
+    // A name of a file may hold what steers a terminal.
+    writeln!(io::stderr().lock(), "{}", text::printable(text.as_bytes())).ok();
 }
 
 /// What was given for a flag is not allowed.

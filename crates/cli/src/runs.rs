@@ -1,6 +1,7 @@
 //! `kuramoto runs`: what was trained, and how well.
 
 use crate::table::{Table, thousands};
+use crate::text::printable;
 use anyhow::Result;
 use kuramoto_train::listing::Listed;
 use kuramoto_train::run::list;
@@ -47,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let bits = |value: Option<f64>| value.map_or_else(|| "-".into(), |bits| format!("{bits:.4}"));
     for run in runs {
         table.row([
-            run.run.display().to_string(),
+            printable(run.run.to_string_lossy().as_bytes()),
             run.model.into(),
             run.corpus,
             thousands(run.parameters),

@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let watch = Watch { settle: arguments.settle, measure: arguments.measure, step: arguments.step };
     let found = sweep(frequencies, count, &graph, &couplings, watch, arguments.seed);
-    let mut files = vec![write(&arguments.out, "transition.csv", &csv(&found))?];
+    let mut files = vec![write(&arguments.out, "transition.csv", csv(&found))?];
     files.extend(figure(frequencies, &found).save(&arguments.out)?);
     crate::print(&format!(
         "{count} oscillators, {} frequencies of width {width}: critical coupling {critical:.4} (of an \

@@ -90,7 +90,7 @@ impl Plan {
         plan.digest = plan.digest_of_rest();
         let path = folder.join(FILE);
         let json = serde_json::to_vec_pretty(&plan).expect("a plan is plain data");
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, json));
+        let written = kuramoto_report::write(folder, "plan.json", json);
         written.map_err(|error| Error::plan(path, format!("it cannot be written: {error}")))?;
         Ok(plan)
     }

@@ -20,14 +20,17 @@ pub use table::TextTable;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Writes a file into a folder, which is created if it does not exist. An error names the path.
-pub fn write(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
-    let path = folder.join(name);
-    let named = |error: io::Error| {
-        let why = format!("{} cannot be written: {error}", path.display());
-        io::Error::new(error.kind(), why)
-    };
-    fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).map_err(named)?;
+/// Writes a file into a folder, which is created if it does not exist. It is written beside and renamed, so
+/// that the old or the new one is there, whole. An error names the path.
+pub fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
+    let (path, beside) = (folder.join(name), folder.join(format!(".{name}.partial")));
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&beside, content))
+        .and_then(|()| fs::rename(&beside, &path));
+    written.map_err(|error| {
+        fs::remove_file(&beside).ok();
+        io::Error::new(error.kind(), format!("{} cannot be written: {error}", path.display()))
+    })?;
     Ok(path)
 }
 

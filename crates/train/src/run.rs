@@ -418,7 +418,13 @@ impl Run {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.starts_with(".step-") && (name.ends_with(".partial") || name.ends_with(".old")) {
-                disk.remove_folder(&entry.path()).at("remove", &entry.path())?;
+                // Only folders were ever saved so; what else has such a name goes too.
+                let is_folder = entry.file_type().at("read", &entry.path())?.is_dir();
+                let removed = match is_folder {
+                    true => disk.remove_folder(&entry.path()),
+                    false => disk.remove_file(&entry.path()),
+                };
+                removed.at("remove", &entry.path())?;
             }
         }
         Ok(())

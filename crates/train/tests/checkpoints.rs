@@ -427,3 +427,17 @@ fn a_run_whose_name_is_not_utf_8_is_listed_and_resumed() {
     let (_, corpus) = tiny("");
     assert_eq!(train(&opened, &corpus, &System, 1, &mut ()).unwrap().steps, 14);
 }
+
+/// What a folder of checkpoints may hold besides checkpoints.
+#[test]
+fn odd_entries_among_checkpoints_are_survived() {
+    let (_keep, run) = trained();
+    let checkpoints = run.join("checkpoints");
+    fs::write(checkpoints.join(".step-5.partial"), "a file").unwrap();
+    fs::create_dir(checkpoints.join("step-0099")).unwrap();
+    fs::create_dir(checkpoints.join("step-x")).unwrap();
+    fs::write(checkpoints.join("notes.txt"), "mine").unwrap();
+    assert_eq!(reopened(&run), (12, vec![]));
+    assert!(!checkpoints.join(".step-5.partial").exists());
+    assert!(checkpoints.join("notes.txt").exists() && checkpoints.join("step-0099").exists());
+}

@@ -201,3 +201,16 @@ proptest! {
         prop_assert!(content == text || content == text.clone() + "\n");
     }
 }
+
+/// A small shard may unpack to a line that does not fit in memory.
+#[test]
+fn a_line_without_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shard = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    shard.write_all(b"{\"content\": \"").unwrap();
+    (0..65).for_each(|_| shard.write_all(&vec![b'a'; 1 << 20]).unwrap());
+    shard.write_all(b"\"}\n").unwrap();
+    fs::write(folder.path().join("file-000000000001.json.gz"), shard.finish().unwrap()).unwrap();
+    let error = message(open(folder.path(), 0, &folder.path().join("cache")));
+    assert!(error.contains("line 1 is longer than 64 MB"), "{error}");
+}

@@ -8,7 +8,6 @@ mod figures;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::results::Results;
-use std::fs;
 use std::path::PathBuf;
 
 /// Writes `report.html`, `report.md`, `report.tex`, the figures, `cells.csv`, `claims.csv`, `runs.csv` and
@@ -28,10 +27,8 @@ pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
     ];
     let mut written = Vec::new();
     for (name, text) in files {
-        let path = plan.folder().join(name);
-        fs::write(&path, text)
-            .map_err(|error| Error::plan(&path, format!("it cannot be written: {error}")))?;
-        written.push(path);
+        let path = kuramoto_report::write(plan.folder(), name, text);
+        written.push(path.map_err(|error| Error::plan(plan.folder(), error.to_string()))?);
     }
     for figure in document.figures() {
         let saved = figure.save(plan.folder());

@@ -43,9 +43,9 @@ impl Diagnostics {
         let json = serde_json::json!({ "statements": statements, "drift": drift, "survey": surveys.trained });
         let json = serde_json::to_string_pretty(&json)? + "\n";
         let mut files = vec![
-            write(folder, "measures.csv", &tables::measures_csv(surveys))?,
-            write(folder, "oscillator-locking.csv", &tables::locking_csv(&surveys.locking))?,
-            write(folder, "oscillators.csv", &tables::oscillators_csv(&surveys.oscillators, drift))?,
+            write(folder, "measures.csv", tables::measures_csv(surveys))?,
+            write(folder, "oscillator-locking.csv", tables::locking_csv(&surveys.locking))?,
+            write(folder, "oscillators.csv", tables::oscillators_csv(&surveys.oscillators, drift))?,
             write(folder, "diagnostics.json", &json)?,
         ];
         for figure in figures(&surveys.trained, drift) {

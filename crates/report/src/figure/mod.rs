@@ -12,8 +12,8 @@ use kuva::backend::png::PngBackend;
 use kuva::backend::svg::SvgBackend;
 use kuva::render::figure::Figure as Cells;
 use kuva::render::render::{Scene, render_multiple};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// Colours that stay apart for every kind of colour vision, and in print (Okabe and Ito).
 pub mod colour {
@@ -104,11 +104,10 @@ impl Figure {
 
     /// Writes `NAME.svg` and `NAME.png` into a folder.
     pub fn save(&self, folder: &Path) -> io::Result<[PathBuf; 2]> {
-        let [svg, png] = ["svg", "png"].map(|ending| folder.join(format!("{}.{ending}", self.name)));
-        fs::write(&svg, &self.svg)?;
         let pixels = PngBackend::new().with_scale(PNG_SCALE).render_scene(&self.scene);
-        fs::write(&png, pixels.map_err(io::Error::other)?)?;
-        Ok([svg, png])
+        let pixels = pixels.map_err(io::Error::other)?;
+        let svg = crate::write(folder, &format!("{}.svg", self.name), &self.svg)?;
+        Ok([svg, crate::write(folder, &format!("{}.png", self.name), pixels)?])
     }
 }
 
@@ -126,6 +125,7 @@ pub fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn panel(title: &str) -> Panel {
         Panel::new(title)

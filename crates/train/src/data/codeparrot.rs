@@ -7,7 +7,7 @@
 use super::source::Sink;
 use crate::error::{At, Error, Result};
 use serde::Deserialize;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The one field that is read. The others vary in type between copies (`hash` is a string or an integer).
@@ -38,6 +38,10 @@ pub fn shards(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(shards)
 }
 
+/// Bytes of a row at most. Files in CodeParrot-clean have less than 1 MB; what a small shard unpacks to may
+/// not fit in memory.
+const LONGEST: u64 = 64 << 20;
+
 /// The text of one row, ending in a line break.
 pub fn content(line: &[u8]) -> std::result::Result<String, serde_json::Error> {
     let Row { mut content } = serde_json::from_slice(line)?;
@@ -54,10 +58,16 @@ pub(super) fn copy<W: Write>(shards: &[PathBuf], sink: &mut Sink<W>) -> Result<(
         let (mut line, mut number) = (Vec::new(), 0);
         loop {
             line.clear();
-            if lines.read_until(b'\n', &mut line).at("read", path)? == 0 {
+            let read = lines.by_ref().take(LONGEST).read_until(b'\n', &mut line).at("read", path)?;
+            if read == 0 {
                 break;
             }
             number += 1;
+            if read as u64 == LONGEST {
+                let why =
+                    format!("line {number} is longer than {} MB: it is no row of CodeParrot", LONGEST >> 20);
+                return Err(Error::corpus(path, why));
+            }
             if line.trim_ascii().is_empty() {
                 continue;
             }
