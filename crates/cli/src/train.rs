@@ -376,7 +376,7 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
             3,
             (format!("diagnose {folder}"), "how its phases synchronize, with the paper's figures"),
         );
-        next.insert(4, ("train --model transformer".into(), "the transformer of the same size, to compare"));
+        next.insert(4, ("train --model transformer".into(), "its matched transformer, to compare"));
     }
     let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
     lines.extend(next.iter().map(|(command, why)| format!("    {program} {command:<width$}  # {why}")));

@@ -83,7 +83,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
         protocol,
         seed: 0,
         budget: match preset {
-            Preset::Quick => 150_000,
+            Preset::Quick => 180_000,
             Preset::OneMillion => 1_000_000,
             Preset::FiveMillion => 5_000_000,
         },

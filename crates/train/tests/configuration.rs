@@ -23,7 +23,25 @@ fn enwik8() -> Identity {
     Identity { name: "enwik8".into(), bytes: 100_000_000, sha256: "x".into(), vocabulary: (0..205).collect() }
 }
 
-/// SPEC of the paper's protocol, at both sizes, for both models.
+/// What the program compares without being asked for a size must be comparable.
+#[test]
+fn the_default_models_are_matched_within_two_percent() {
+    let tales = Identity {
+        name: "tales".into(),
+        bytes: 12_000_000,
+        sha256: "x".into(),
+        vocabulary: (0..50).collect(),
+    };
+    let counts = ["kuramoto", "transformer"].map(|kind| {
+        let mut config = from_overlays(&format!("model.kind = '{kind}'")).unwrap();
+        config.resolve(&tales).unwrap();
+        config.model.parameters().unwrap()
+    });
+    assert_eq!(counts, [178_508, 180_290]);
+    assert!((counts[1] as f64 / counts[0] as f64 - 1.0).abs() < 0.02);
+}
+
+/// The paper's protocol, at both sizes, for both models.
 #[test]
 fn the_paper_protocol_is_the_papers() {
     let expected = [
