@@ -42,6 +42,33 @@ pub struct Config {
     pub bad_steps: BadSteps,
     /// The model; `kind` is `kuramoto` or `transformer`.
     pub model: ModelConfig,
+    /// The run whose parameters it starts from; without, the seed decides where it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_from: Option<InitFrom>,
+}
+
+/// The run whose parameters a run starts from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct InitFrom {
+    /// Its folder.
+    pub run: String,
+    /// `best`, `last` or `step-N`; filled in as `step-N` when the run starts.
+    #[serde(default = "best")]
+    pub checkpoint: String,
+    /// The step of that checkpoint; filled in when the run starts.
+    #[serde(default)]
+    pub step: u64,
+    /// Hash of its weights; filled in when the run starts.
+    #[serde(default)]
+    pub sha256: String,
+    /// How many bytes of the vocabulary it knows; filled in when the run starts.
+    #[serde(default)]
+    pub known_bytes: usize,
+}
+
+fn best() -> String {
+    "best".into()
 }
 
 /// How long to train.

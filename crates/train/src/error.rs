@@ -68,6 +68,16 @@ pub enum Error {
         /// What is wrong and what to do.
         why: String,
     },
+    /// A folder that is no run.
+    #[error("{} is not a run folder ({}: {cause})", folder.display(), file.display())]
+    NotARun {
+        /// The folder.
+        folder: PathBuf,
+        /// The file that every run has.
+        file: PathBuf,
+        /// Why it cannot be read.
+        cause: io::Error,
+    },
     /// The plan does not fit in memory.
     #[error(
         "training needs {} MB and {} MB are free: use fewer threads, a shorter batch.context or a smaller \

@@ -110,6 +110,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
         },
         checkpoints: Checkpoints { every: 0, keep: 2 },
         bad_steps: BadSteps { policy: Policy::Stop, spike: 3.0 },
+        init_from: None,
         // 0: the corpus and the budget decide.
         model: match kind {
             ModelKind::Kuramoto => ModelConfig::Kuramoto(KuramotoConfig {

@@ -20,18 +20,18 @@ fn message(text: &str) -> String {
 }
 
 fn enwik8() -> Identity {
-    Identity { name: "enwik8".into(), bytes: 100_000_000, sha256: "x".into(), vocabulary: (0..205).collect() }
+    corpus("enwik8", 100_000_000, 205)
+}
+
+fn corpus(name: &str, bytes: usize, vocabulary: u8) -> Identity {
+    let vocabulary = (0..vocabulary).collect();
+    Identity { name: name.into(), bytes, sha256: "x".into(), vocabulary, opening: Vec::new() }
 }
 
 /// What the program compares without being asked for a size must be comparable.
 #[test]
 fn the_default_models_are_matched_within_two_percent() {
-    let tales = Identity {
-        name: "tales".into(),
-        bytes: 12_000_000,
-        sha256: "x".into(),
-        vocabulary: (0..50).collect(),
-    };
+    let tales = corpus("tales", 12_000_000, 50);
     let counts = ["kuramoto", "transformer"].map(|kind| {
         let mut config = from_overlays(&format!("model.kind = '{kind}'")).unwrap();
         config.resolve(&tales).unwrap();
