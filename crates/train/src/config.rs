@@ -8,6 +8,7 @@ use crate::data::{Identity, Source, Split};
 use crate::error::{Error, Result};
 use crate::overlay::Overlay;
 use crate::presets;
+use crate::warm_start;
 use crate::windows::Sampler;
 use kuramoto_engine::Shape;
 use kuramoto_model::{ModelConfig, matching};
@@ -242,7 +243,7 @@ impl Config {
         Source::find(&self.data.corpus, &self.data.path, self.data.bytes)
     }
 
-    /// Fills in what the corpus decides and checks everything.
+    /// Fills in what the corpus, and the run to start from, decide, and checks everything.
     pub fn resolve(&mut self, corpus: &Identity) -> Result<()> {
         if !self.data.sha256.is_empty() && self.data.sha256 != corpus.sha256 {
             let allowed = format!("the corpus {} has sha256 {}; leave it empty", corpus.name, corpus.sha256);
@@ -258,7 +259,8 @@ impl Config {
         }
         self.resolve_model(corpus.vocabulary.len())?;
         self.check()?;
-        self.sampler(corpus).map(drop)
+        self.sampler(corpus)?;
+        warm_start::resolve(self, corpus)
     }
 
     fn resolve_model(&mut self, vocab: usize) -> Result<()> {

@@ -48,7 +48,6 @@ impl NewRun {
         config.model.ablate(&self.ablations)?;
         let corpus = self.corpora.open(config.source()?)?;
         config.resolve(corpus.identity())?;
-        warm_start::resolve(&mut config, corpus.identity())?;
         let planned_bytes = check_memory(&config, device)?;
         Ok(Prepared { config, corpus, planned_bytes })
     }
