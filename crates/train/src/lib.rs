@@ -44,6 +44,7 @@ pub mod metrics;
 pub mod notes;
 pub mod overlay;
 pub mod presets;
+pub mod publish;
 mod recorder;
 pub mod run;
 mod session;
