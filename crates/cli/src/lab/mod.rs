@@ -4,6 +4,7 @@ mod run;
 mod submit;
 
 use crate::choice::choice;
+use crate::program::{program, quoted};
 use crate::progress::duration;
 use crate::table::{Table, thousands};
 use anyhow::Result;
@@ -55,7 +56,7 @@ struct PlanArguments {
     out: PathBuf,
     /// Corpora, separated by commas: a name, NAME=PATH, a file or a folder [default: tales at smoke, else
     /// enwik8]
-    #[arg(long = "corpus", value_name = "CORPUS", value_delimiter = ',')]
+    #[arg(long = "data", alias = "corpus", value_name = "CORPUS", value_delimiter = ',')]
     corpora: Vec<String>,
     /// Arms, separated by commas; ablations come with their reference [default: all]
     #[arg(long, value_name = "ARM", value_delimiter = ',')]
@@ -142,12 +143,13 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     let total: f64 = plan.runs.iter().map(on_one_core).sum();
     crate::print(&format!(
         "{table}\n{} runs, {:.2e} floating-point operations: about {} on the {cores} cores here, if nothing \
-         else runs on them\n{}run them with: kuramoto lab run {}\n",
+         else runs on them\n{}run them with: {} lab run {}\n",
         plan.runs.len(),
         plan.flops(),
         time(total / cores as f64),
         cautions(&plan),
-        plan.folder().display(),
+        program(),
+        quoted(&plan.folder().to_string_lossy()),
     ))
 }
 
