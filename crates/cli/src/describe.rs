@@ -20,8 +20,10 @@ pub fn model(config: &Config, parameters: usize) -> String {
         config.protocol.name(),
         config.seed,
     );
-    let changes: Vec<String> =
-        config.changes().into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let mut changes = config.changes();
+    // Told below.
+    changes.retain(|key, _| !key.starts_with("init-from."));
+    let changes: Vec<String> = changes.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     if !changes.is_empty() {
         text += &format!("changed from the preset {}: {}\n", config.preset, changes.join(", "));
     }

@@ -15,10 +15,14 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+/// The longest command that others are aligned with.
+const ALIGNED: usize = 60;
+
 /// Commands in a column, each with what it is for.
 pub fn listed(commands: &[(String, String)]) -> String {
     let program = program();
-    let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    let lengths = commands.iter().map(|(command, _)| command.chars().count());
+    let width = lengths.filter(|&length| length <= ALIGNED).max().unwrap_or(0);
     let line = |(command, why): &(String, String)| format!("    {program} {command:<width$}  # {why}\n");
     commands.iter().map(line).collect()
 }

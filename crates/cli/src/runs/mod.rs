@@ -175,9 +175,9 @@ const COLUMNS: [Column; 15] = [
         Protocol::Tuned => run.preset.to_string(),
         Protocol::Paper => format!("{}, paper", run.preset),
     }),
-    ("changes", true, |run| printable(run.changes_in_words.as_bytes())),
     ("tags", true, |run| run.notes.tags.iter().cloned().collect::<Vec<_>>().join(", ")),
     ("note", true, |run| printable(run.notes.note.replace('\n', " ").as_bytes())),
+    ("changes", true, |run| printable(run.changes_in_words.as_bytes())),
 ];
 
 fn bits(value: Option<f64>) -> String {

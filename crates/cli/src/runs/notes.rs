@@ -4,9 +4,9 @@ use crate::program::{program, quoted};
 use crate::table::count;
 use crate::wrong;
 use anyhow::{Context, Result};
-use kuramoto_train::Run;
 use kuramoto_train::disk::System;
 use kuramoto_train::listing::Listed;
+use kuramoto_train::{Error, Run};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -74,16 +74,16 @@ pub fn remove(arguments: &RemoveArguments) -> Result<()> {
     let folder = quoted(&arguments.run.to_string_lossy());
     let (files, bytes) = contents(run.folder()).with_context(|| format!("cannot list {folder}"))?;
     let what = format!(
-        "{folder} ({}, {}; {}, {:.1} MB)",
+        "{folder} ({}, {}; {}, {})",
         listed.status,
         count(listed.steps as usize, "step"),
         count(files, "file"),
-        bytes as f64 / 1e6
+        indicatif::DecimalBytes(bytes)
     );
     if !arguments.yes {
         if !io::stdin().is_terminal() {
-            let allowed = format!("to remove {what} without being asked, give --yes");
-            return Err(wrong("--yes", false, allowed).into());
+            let why = format!("give it to remove {what} without being asked");
+            return Err(Error::Config { origin: "--yes".into(), why }.into());
         }
         write!(io::stderr(), "remove {what} for good? [y/N] ")?;
         let mut answer = String::new();

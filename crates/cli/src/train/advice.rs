@@ -67,8 +67,9 @@ fn counterpart(trained: &Trained<'_>) -> Option<(String, String)> {
         (false, ModelKind::Kuramoto) => "the matched Kuramoto model",
         (false, ModelKind::Transformer) => "the matched transformer",
     };
-    let mut keys = shared(config, kind == config.model.kind());
-    if config.model.width() != matched_width(config)? {
+    let same_kind = kind == config.model.kind();
+    let mut keys = shared(config, same_kind);
+    if !same_kind && config.model.width() != matched_width(config)? {
         keys.push(("budget".into(), parameters.to_string()));
     }
     // What the command would train, to say how large that is.
@@ -123,8 +124,8 @@ fn shared(config: &Config, same_kind: bool) -> Vec<(String, String)> {
     }
     for (key, value) in config.changes() {
         let of_the_model = key.starts_with("model.") || key.starts_with("optimizer.");
-        let skipped = key == "model.width" || key.starts_with("init-from.");
-        if skipped || (of_the_model && !same_kind && key != "model.layers") {
+        let other_model = of_the_model && !same_kind && key != "model.layers";
+        if other_model || key.starts_with("init-from.") {
             continue;
         }
         keys.push((key, value.as_str().map_or_else(|| value.to_string(), String::from)));
@@ -154,26 +155,59 @@ mod tests {
 
     #[test]
     fn after_the_default_run() {
-        insta::assert_snapshot!(advice("", &[], "runs/tales-kuramoto-1"), @"");
+        insta::assert_snapshot!(advice("", &[], "runs/tales-kuramoto-1"), @"
+        generate runs/tales-kuramoto-1  # more text
+        eval runs/tales-kuramoto-1 --split test  # exact bits per byte on text that decided nothing
+        explore  # all runs in a browser, and their phases
+        diagnose runs/tales-kuramoto-1  # how its phases synchronize, with figures
+        train --resume runs/tales-kuramoto-1 --steps 200  # twice as long
+        train --model transformer  # the matched transformer to compare with (180,290 parameters, 1.0% more)
+        train --data FILE  # your own text
+        runs  # every run and its result
+        ");
     }
 
     #[test]
     fn after_enwik8_with_flags() {
         let keys = "preset = '1m'\nprotocol = 'paper'\ndata.path = '/data/my enwik8.xz'\nseed = 2\n\
                     length.steps = 100\noptimizer.learning-rate = 0.002\nmodel.layers = 6";
-        insta::assert_snapshot!(advice(keys, &[], "runs/enwik8-kuramoto-1"), @"");
+        insta::assert_snapshot!(advice(keys, &[], "runs/enwik8-kuramoto-1"), @"
+        generate runs/enwik8-kuramoto-1  # more text
+        eval runs/enwik8-kuramoto-1 --split test  # exact bits per byte on text that decided nothing
+        explore  # all runs in a browser, and their phases
+        diagnose runs/enwik8-kuramoto-1  # how its phases synchronize, with figures
+        train --resume runs/enwik8-kuramoto-1 --steps 200  # twice as long
+        train --model transformer --preset 1m --protocol paper --data-path '/data/my enwik8.xz' --seed 2 --steps 100 --layers 6  # the matched transformer to compare with (1,006,005 parameters, 2.4% more)
+        runs  # every run and its result
+        ");
     }
 
     #[test]
     fn after_an_ablation_on_a_file() {
         let keys = "data.corpus = 'book.txt'\noptimizer.learning-rate = 0.002\noptimizer.beta2 = 0.99\n\
                     validation.test = true";
-        insta::assert_snapshot!(advice(keys, &["no-value-gate"], "mine"), @"");
+        insta::assert_snapshot!(advice(keys, &["no-value-gate"], "mine"), @"
+        generate mine  # more text
+        eval mine --split test  # exact bits per byte on text that decided nothing
+        explore .  # all runs in a browser, and their phases
+        diagnose mine  # how its phases synchronize, with figures
+        train --resume mine --steps 200  # twice as long
+        train --data book.txt --set optimizer.beta2=0.99 --learning-rate 0.002 --test  # the model without ablations to compare with (178,508 parameters, 0.8% fewer)
+        runs .  # every run and its result
+        ");
     }
 
     #[test]
     fn after_a_transformer_of_a_given_width() {
         let keys = "model.kind = 'transformer'\nmodel.width = 64\nbatch.sequences = 8";
-        insta::assert_snapshot!(advice(keys, &[], "/data/runs/a b"), @"");
+        insta::assert_snapshot!(advice(keys, &[], "/data/runs/a b"), @"
+        generate '/data/runs/a b'  # more text
+        eval '/data/runs/a b' --split test  # exact bits per byte on text that decided nothing
+        explore /data/runs  # all runs in a browser, and their phases
+        train --resume '/data/runs/a b' --steps 200  # twice as long
+        train --batch 8 --budget 204594  # the matched Kuramoto model to compare with (213,172 parameters, 4.2% more)
+        train --data FILE  # your own text
+        runs /data/runs  # every run and its result
+        ");
     }
 }

@@ -67,8 +67,6 @@ pub struct Arguments {
     /// Any key of config.toml, such as optimizer.beta2=0.99; may be repeated
     #[arg(long = "set", help_heading = MODEL, value_name = "KEY=VALUE", action = ArgAction::Append)]
     set: Vec<String>,
-    #[command(flatten)]
-    pub keys: Keys,
     /// tales, enwik8, codeparrot, or any file or folder [preset]
     #[arg(long, short, help_heading = DATA)]
     data: Option<String>,
@@ -90,6 +88,8 @@ pub struct Arguments {
     /// Train this many passes over the training split [preset]
     #[arg(long, help_heading = LENGTH)]
     epochs: Option<String>,
+    #[command(flatten)]
+    pub keys: Keys,
     /// Also read the test split at the end, with the best parameters
     #[arg(long, help_heading = JUDGING)]
     test: bool,

@@ -48,7 +48,8 @@ pub fn conclusion(run: &Run, summary: &Summary, cache: Option<&Path>) -> Result<
         ));
     }
     let prompt = default_prompt(run.corpus());
-    lines.push(format!("a sample at temperature 0.8, after {}:\n", text::quoted(&prompt)));
+    let from = String::from_utf8_lossy(&prompt);
+    lines.push(format!("a sample at temperature 0.8, after {from:?}:\n"));
     let sampling = Sampling { temperature: 0.8, seed: run.config().seed, ..Default::default() };
     // A line break that was only to begin with is not worth a line.
     let mut sample = prompt.trim_ascii_start().to_vec();
@@ -56,10 +57,14 @@ pub fn conclusion(run: &Run, summary: &Summary, cache: Option<&Path>) -> Result<
         sample.push(byte);
         true
     })?;
-    lines.extend(text::wrap(&text::printable(&sample), 100).into_iter().map(|line| format!("    {line}")));
+    lines.extend(text::wrap(&text::printable(&sample), 100).into_iter().map(indented));
     let (config, corpus, steps) = (run.config(), run.corpus(), summary.steps);
     let next = advice::next(&Trained { folder: run.folder(), config, corpus, cache, steps });
     Ok(format!("{}\n\nnext:\n{}", lines.join("\n"), listed(&next)))
+}
+
+fn indented(line: String) -> String {
+    if line.is_empty() { line } else { format!("    {line}") }
 }
 
 /// Says that a run has nothing left to do, and how to extend it; None if it has.

@@ -110,8 +110,8 @@ fn survey(config: &Config) {
         more => format!("and {} are", count(more, "other")),
     };
     crate::note(&format!(
-        "warning: {} {more} not text (a zero byte is near the start): every byte of a corpus is learned; train \
-         on a folder without them if that is not meant",
+        "warning: {} {more} not text (it has a zero byte): every byte of a corpus is learned; if that is not \
+         meant, train on a folder of text only",
         first.display()
     ));
 }
