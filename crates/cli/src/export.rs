@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// Run folder or shipped model [default: tales-kuramoto]
     run: Option<PathBuf>,
-    /// FILE.npz or FOLDER.zarr for arrays, weights for model.safetensors with its configuration, model for a run folder
+    /// FILE.npz or FOLDER.zarr for arrays, weights for model.safetensors with its configuration, model for a
+    /// run folder
     /// without what only training needs
     #[arg(long)]
     to: String,

@@ -1,17 +1,15 @@
 //! Which run is which, and what to do with it: lists, comparisons, notes, advice, warm starts, dry runs.
 
+mod common;
+
 use assert_cmd::Command;
+use common::scratch;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
 const TINY: &str = "--batch 4 --context 32 --width 8 --layers 1 --validate-every 20 --validation-windows 10 \
                     --warmup 5 --steps 40 --threads 1";
-
-fn scratch() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
-}
 
 /// Runs the program; its output, the exit code and its errors.
 fn kuramoto(folder: &Path, arguments: &str) -> (String, i32, String) {

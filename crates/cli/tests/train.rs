@@ -1,6 +1,9 @@
 //! The program as people and scripts use it: trained, killed, interrupted, resumed, fed nonsense.
 
+mod common;
+
 use assert_cmd::Command;
+use common::scratch;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,12 +31,6 @@ const TINY: [&str; 18] = [
     "--warmup",
     "5",
 ];
-
-/// A folder for a test, in memory where the system has such a place: small steps are saved often.
-fn scratch() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
-}
 
 fn kuramoto(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("kuramoto").unwrap();

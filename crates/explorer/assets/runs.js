@@ -93,7 +93,7 @@ function tick(id) {
 const bits = (x) => (x == null ? "-" : x.toFixed(4));
 
 const head = ["run", "model", "corpus", "parameters", "steps", "validation", "floor", "test", "status", "started", "changes"];
-const kind = (i) => (i > 2 && i < 8 ? "number" : "");
+const kind = (i) => (i > 2 && i < 8 ? "number" : i === head.length - 1 ? "changes" : "");
 const nothing = element("p", { class: "empty" }, "No runs in this folder yet. Train one: kuramoto train");
 const body = element("tbody");
 const whole = element("div", { class: "wide" }, element("table", {},

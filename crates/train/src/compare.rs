@@ -48,7 +48,8 @@ impl Comparison {
         Ok(Comparison { runs: [Listed::read(first)?, Listed::read(second)?], settings, curve })
     }
 
-    /// How much better the second run is at its best, in bits per byte; None before the first validations.
+    /// Best validation of the second run minus that of the first, in bits per byte: negative where the second is
+    /// better; None before the first validations.
     pub fn difference(&self) -> Option<f64> {
         let [first, second] = self.runs.each_ref().map(|run| run.validation_bits_per_byte);
         Some(second? - first?)

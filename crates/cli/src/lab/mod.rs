@@ -61,7 +61,7 @@ struct PlanArguments {
     /// Arms, separated by commas; ablations come with their reference [default: all]
     #[arg(long, value_name = "ARM", value_delimiter = ',')]
     arms: Vec<Arm>,
-    /// Where a named corpus lies
+    /// Location of a named corpus
     #[arg(long, value_name = "PATH", default_value = "")]
     data_path: String,
     /// Seeds of every arm [default: 2 at smoke, 3 at study, 5 at paper]
