@@ -167,9 +167,9 @@ pub(crate) fn inspect(models: &Models, run: &Run, question: &Question) -> Answer
         add(&mut message, "", &trace, &logits, &tokens, run);
         let radii = radii(&model.weights);
         let config = model.weights.network().config();
-        let omega =
-            |layer: usize| model.weights.parameter(&format!("layers.{layer}.omega")).unwrap_or_default();
-        message.floats("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega).copied());
+        let network = model.weights.network();
+        let omega = |layer: usize| network.omega(model.weights.parameters(), layer).into_owned();
+        message.floats("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega));
         message.meta(json!({
             "step": step,
             "n": trace.n,

@@ -89,10 +89,7 @@ impl Drift {
         // Rates start from a schedule, not from the seed.
         network.initialize(0, &mut start);
         let sizes = |arena: &[F], layer: usize| -> Vec<f64> {
-            let tensor = network.layout().find(&format!("layers.{layer}.omega"));
-            tensor.map_or_else(Vec::new, |tensor| {
-                tensor.slot.slice(arena).iter().map(|x| x.to_f64().abs()).collect()
-            })
+            network.omega(arena, layer).iter().map(|x| x.to_f64().abs()).collect()
         };
         let layers = network.config().layers;
         Drift {
@@ -112,7 +109,7 @@ impl Drift {
             let decades: Vec<f64> = rates
                 .iter()
                 .zip(&self.initial)
-                .map(|(x, start)| (x.max(1e-12) / start).log10().abs())
+                .map(|(x, start)| (x.max(1e-12) / start.max(1e-12)).log10().abs())
                 .collect();
             mean(&decades)
         };
