@@ -100,6 +100,10 @@ impl<'a> Trainer<'a> {
             for line in &rows.damaged {
                 observer.warning(&format!("line {line} of {ROWS} is no row; it stays as it is"));
             }
+            if rows.missing > 0 {
+                let taken = state.step;
+                observer.warning(&format!("{ROWS} lacks {} of the rows of {taken} steps", rows.missing));
+            }
             run.save_config(setting.disk)?;
             recorder = Some(Recorder::resume(setting.disk, run.folder(), state.step, &rows)?);
             // An old summary is void once training goes on.

@@ -229,6 +229,18 @@ fn damaged_rows_are_named_and_kept() {
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
 }
 
+/// Rows that are gone cannot be written again; training goes on, and says so.
+#[test]
+fn missing_rows_are_named() {
+    let (_keep, run) = trained();
+    let path = run.join("metrics.jsonl");
+    let rows = fs::read_to_string(&path).unwrap();
+    fs::write(&path, rows.lines().skip(2).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    assert_eq!(reopened(&run).1, ["metrics.jsonl lacks 2 of the rows of 12 steps"]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(reopened(&run).1, ["metrics.jsonl lacks 12 of the rows of 12 steps"]);
+}
+
 #[test]
 fn what_a_run_computes_cannot_be_changed() {
     let (_keep, run) = trained();
