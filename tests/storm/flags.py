@@ -29,6 +29,8 @@ COMMANDS = {
 }
 # Would use the network, or a cluster, or say nothing of interest.
 LEFT_OUT = {"download", "help", "version", "slurm", "kubernetes"}
+# A pipe may be meant, as in --config <(..): it is waited for.
+READ_AS_GIVEN = {"config", "graph", "interventions", "text"}
 VALUES = [
     "0", "-0", "1", "-1", "2", "0.5", "1e-400", "NaN", "inf", "-inf", "1e308", "1e39", "3e38", "1e-308",
     "1000000000000000000", "18446744073709551615", "18446744073709551616", "9" * 400, "", " ", "\n", "🦀", "é",
@@ -81,13 +83,16 @@ def absurd(trial):
         if flag in args and name != "set":
             at = args.index(flag)
             del args[at : at + 2]
-        args += [f"{flag}={value(rng)}"] if rng.random() < 0.5 else [flag, value(rng)]
+        given = value(rng)
+        if given == "pipe" and name in READ_AS_GIVEN:
+            given = "text"
+        args += [f"{flag}={given}"] if rng.random() < 0.5 else [flag, given]
     if rng.random() < 0.1:
         args[rng.randrange(len(args))] = value(rng)
     if rng.random() < 0.05:
         args.append(value(rng))
     text = (trial.folder / "text").read_bytes()
-    trial.run(*command.split(), *args, deadline=DEADLINE)
+    trial.run(*command.split(), *args, deadline=DEADLINE, serves=command == "explore")
     if command != "export" and "text" not in args and (trial.folder / "text").read_bytes() != text:
         raise Broken("the user's text was changed")
 

@@ -45,8 +45,9 @@ class Program:
     def __init__(self, binary, folder, cache):
         self.binary, self.folder, self.cache = str(binary), Path(folder), Path(cache)
 
-    def run(self, *args, stop=None, strace=None, user=None, deadline=None):
-        """Runs a command. `stop` is (seconds, signal); at `deadline` a command that still works is asked to end."""
+    def run(self, *args, stop=None, strace=None, user=None, deadline=None, serves=False):
+        """Runs a command. `stop` is (seconds, signal); a command that still works at `deadline` is asked to end;
+        one that waits for something, and does not serve, hangs."""
         args = [os.fsencode(arg) if isinstance(arg, str) else bytes(arg) for arg in args]
         command = [self.binary, *args]
         if strace:
@@ -76,8 +77,15 @@ class Program:
         timers = []
         if stop:
             timers.append(threading.Timer(stop[0], send, [stop[1]]))
+        idle = threading.Event()
         if deadline:
-            timers.append(threading.Timer(deadline, send, [signal.SIGTERM]))
+
+            def end():
+                if not serves and sleeps(process.pid):
+                    idle.set()
+                send(signal.SIGTERM)
+
+            timers.append(threading.Timer(deadline, end))
         for timer in timers:
             timer.start()
         try:
@@ -92,10 +100,25 @@ class Program:
             except ProcessLookupError:
                 pass
             process.wait()
+        if idle.is_set():
+            raise Broken(f"it waits for something that does not come: {shown(args)}")
         code = process.returncode if process.returncode >= 0 else 128 - process.returncode
         outcome = Outcome(args, code, out, err.decode(errors="surrogateescape"), signalled or bool(strace))
         check(outcome, killed=process.returncode < 0)
         return outcome
+
+
+def sleeps(pid):
+    """True if no thread of a process has worked for a while."""
+    for _ in range(10):
+        try:
+            states = [stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+        except OSError:
+            return False
+        if not states or any(state != "S" for state in states):
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def shown(args):
@@ -128,8 +151,11 @@ def check_error(outcome, what):
     lines = [line for line in outcome.err.splitlines() if line.startswith("error:")]
     if len(lines) != 1:
         raise Broken(f"not one line of error but {len(lines)}: {what}")
+    message = outcome.err[outcome.err.index("error:") :]
     words = [word for arg in outcome.args for word in os.fsdecode(arg).lstrip("-").split("=", 1)]
-    if not any(word and word in lines[0] for word in words) and not re.search(r"--[a-z]|[\w.-]+/[\w.-]+|\w\.\w", lines[0]):
+    named = any(word and word in message for word in words)
+    # A flag, a path, a key, something quoted, or what could not be shown at all.
+    if not named and not re.search(r"--[a-z]|[\w.-]+/[\w.-]+|\w\.\w|'.*'|\\u\{|invalid UTF-8", message, re.DOTALL):
         raise Broken(f"the error names nothing: {what}")
 
 

@@ -5,7 +5,8 @@ use crate::error::{At, Result};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::fs;
+use std::io::{BufRead, ErrorKind};
 use std::mem;
 use std::path::Path;
 
@@ -123,7 +124,10 @@ impl Rewind {
             step: u64,
         }
         let text = match disk::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            // A link that leads nowhere is there, and could not be written to either.
+            Err(_) if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) => {
+                Vec::new()
+            }
             text => text.at("read", path)?,
         };
         let (mut kept, mut damaged, mut past) = (Vec::with_capacity(text.len()), Vec::new(), false);

@@ -241,6 +241,19 @@ fn missing_rows_are_named() {
     assert_eq!(reopened(&run).1, ["metrics.jsonl lacks 12 of the rows of 12 steps"]);
 }
 
+/// Rows that could not be written are known before training goes on.
+#[cfg(unix)]
+#[test]
+fn rows_that_are_a_link_to_nowhere_are_an_error() {
+    let (_keep, run) = trained();
+    let path = run.join("metrics.jsonl");
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", &path).unwrap();
+    let (_, corpus) = tiny("");
+    let error = train(&Run::open(&run).unwrap(), &corpus, &System, 1, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("metrics.jsonl"), "{error}");
+}
+
 #[test]
 fn what_a_run_computes_cannot_be_changed() {
     let (_keep, run) = trained();
