@@ -30,7 +30,7 @@ KINDS = {**FAULTS, **INPUTS}
 # How often a kind is tried; what takes long comes less often.
 WEIGHT = {
     "kill-train": 6, "kill-lab": 2, "kill-reader": 4, "disk-train": 6, "disk-lab": 2, "disk-reader": 6,
-    "flip": 12, "corpus": 4, "odd-file": 10,
+    "flip": 12, "corpus": 4, "odd-file": 10, "odd-name": 2,
     "forged-file": 12, "forged-plan": 4, "flags": 40, "request-body": 60, "request": 60, "crowd": 1,
 }  # fmt: skip
 

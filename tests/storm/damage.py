@@ -122,6 +122,25 @@ def odd(trial):
         read_or_refused(trial, user=user)
 
 
+NAMES = [b"run\xff\xfe", b"\x1b[31mrun", b"a\nb", b"r" * 255, b"-run", b"--help", "läuft 🦀".encode(), b" ", b"..."]
+
+
+def odd_name(trial):
+    """A run that was given a name that is hard to show or to write: it is read and resumed as any other."""
+    resume = trial.rng.random() < 0.4
+    run = trial.take("half" if resume else "done")
+    name = trial.rng.choice(NAMES)
+    os.rename(run, os.fsencode(trial.folder) + b"/" + name)
+    path = b"./" + name
+    if resume:
+        outcome = trial.run("train", "--resume", path, "--threads", "1", deadline=20)
+    else:
+        command = READERS[trial.rng.choice(list(READERS))]
+        outcome = trial.run(*(path if word == "run" else word for word in command), deadline=20)
+    if outcome.code:
+        raise Broken(f"a run named {name!r} is refused: {outcome.err}")
+
+
 def make_odd(rng, path, folder):
     """Returns the user as whom the program is run, because root reads everything."""
     kind = rng.choice(["pipe", "socket", "folder", "loop", "nowhere", "device", "missing", "secret", "full"])
@@ -287,5 +306,5 @@ def forge_plan(trial):
         raise Broken("status or report changed the plan")
 
 
-KINDS = {"flip": flip, "corpus": corpus, "odd-file": odd}
+KINDS = {"flip": flip, "corpus": corpus, "odd-file": odd, "odd-name": odd_name}
 INPUTS = {"forged-file": forge, "forged-plan": forge_plan}

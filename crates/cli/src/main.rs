@@ -109,13 +109,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints to standard output at once.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    // A name of a file may hold what steers a terminal.
+    out.write_all(text::printable(text.as_bytes()).as_bytes())?;
     Ok(out.flush()?)
 }
 
 /// Prints a line to standard error, if anyone still reads it.
 fn note(text: &str) {
-    // A name of a file may hold what steers a terminal.
     writeln!(io::stderr().lock(), "{}", text::printable(text.as_bytes())).ok();
 }
 
