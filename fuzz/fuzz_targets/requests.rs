@@ -28,7 +28,7 @@ static SERVER: LazyLock<Running> = LazyLock::new(|| {
     Session::create(&new, Setting::new(&Cpu::new(1))).unwrap().train(&mut ()).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let options = Options {
-        folder: folder.path().into(),
+        folders: vec![folder.path().into()],
         address: [127, 0, 0, 1].into(),
         port: 0,
         at_a_time: 2,
