@@ -290,12 +290,19 @@ impl Run {
         }
     }
 
-    /// Reads the newest good checkpoint, with its moments; None if there is none at all. A file that the
+    /// Reads the newest good state, with its moments; None if there is none at all. A file that the
     /// system refuses to read is an error: it may be good.
     pub fn newest(&self, layout: &Layout) -> Result<Option<Found>> {
+        let (saved, unvalidated) =
+            (checkpoint::steps(&self.folder)?, checkpoint::unvalidated_steps(&self.folder)?);
+        let saved = saved.into_iter().map(|step| (step, checkpoint::folder(&self.folder, step)));
+        let unvalidated =
+            unvalidated.into_iter().map(|step| (step, checkpoint::unvalidated_folder(&self.folder, step)));
+        let mut folders: Vec<(u64, PathBuf)> = saved.chain(unvalidated).collect();
+        // Stable: of one step, what was validated comes first.
+        folders.sort_by_key(|(step, _)| std::cmp::Reverse(*step));
         let mut refused = Vec::new();
-        for step in checkpoint::steps(&self.folder)? {
-            let folder = checkpoint::folder(&self.folder, step);
+        for (_, folder) in folders {
             match checkpoint::load(&folder, self, layout, true) {
                 Ok(loaded) => return Ok(Some(Found { loaded, refused })),
                 Err(Error::Io { action, path, cause }) if cause.kind() != ErrorKind::NotFound => {
@@ -386,6 +393,9 @@ impl Run {
             point("best", best.step)?;
         }
         let best = self.pointed("best")?;
+        if state.unvalidated.is_some() {
+            return Ok(());
+        }
         point("last", state.step)?;
         let keep = match self.config.checkpoints.keep {
             0 => steps.len(),
@@ -397,6 +407,10 @@ impl Run {
             let aside = disk::hidden(&folder, "old");
             disk.rename(&folder, &aside).at("remove", &folder)?;
             disk.remove_folder(&aside).at("remove", &aside)?;
+        }
+        for step in checkpoint::unvalidated_steps(&self.folder)?.into_iter().filter(|&at| at <= state.step) {
+            let folder = checkpoint::unvalidated_folder(&self.folder, step);
+            disk.remove_folder(&folder).at("remove", &folder)?;
         }
         Ok(())
     }
@@ -417,7 +431,8 @@ impl Run {
             let entry = entry.at("list", &checkpoints)?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with(".step-") && (name.ends_with(".partial") || name.ends_with(".old")) {
+            let is_ours = name.starts_with(".step-") || name.starts_with("..step-");
+            if is_ours && (name.ends_with(".partial") || name.ends_with(".old")) {
                 // Only folders were ever saved so; what else has such a name goes too.
                 let is_folder = entry.file_type().at("read", &entry.path())?.is_dir();
                 let removed = match is_folder {
