@@ -1,8 +1,10 @@
 //! Arguments shared by the commands that measure a run: which run, which checkpoint, which text.
 
+use crate::checkpoint::Checkpoint;
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kuramoto_phase::{Subject, TextSource};
+use kuramoto_train::Run;
 use kuramoto_train::data::default_cache;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -18,9 +20,8 @@ pub struct Inspect {
     /// Windows of text, spread evenly; 0 for all of it
     #[arg(long, default_value_t = 64)]
     windows: usize,
-    /// Checkpoint: best, last or step-N
-    #[arg(long, default_value = "best")]
-    checkpoint: String,
+    #[command(flatten)]
+    checkpoint: Checkpoint,
     /// Location of the corpus, if it is neither in the cache nor where the run found it
     #[arg(long, value_name = "PATH")]
     data_path: Option<String>,
@@ -43,7 +44,9 @@ impl Inspect {
             Some(path) => TextSource::File(path),
             None => TextSource::Validation { cache: &cache, data_path: self.data_path.as_deref() },
         };
-        Ok(Subject::open(&self.run, self.checkpoint.parse()?, source, self.windows)?)
+        let run = Run::open(&self.run)?;
+        let which = self.checkpoint.of(&run)?;
+        Ok(Subject::open(run, which, source, self.windows, self.threads()?)?)
     }
 }
 

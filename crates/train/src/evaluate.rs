@@ -2,6 +2,7 @@
 
 use crate::data::{Corpus, Split};
 use crate::error::Result;
+use crate::memory;
 use crate::run::{Run, Which};
 use crate::windows::{self, Window};
 use kuramoto_engine::{Batch, Device, Evaluator, Group};
@@ -96,6 +97,7 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     corpus.check_same(run.corpus())?;
     let (config, context) = (run.config(), run.config().batch.context);
+    memory::check("the evaluation", device.evaluation_bytes(&config.model, context)? as u64)?;
     let loaded = with_network!(&config.model, context, |network| run.load(which, network.layout())?);
     let windows = windows::all(corpus.split(split), context);
     let mut evaluator = device.evaluator(&config.model, context, &loaded.parameters)?;

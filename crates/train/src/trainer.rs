@@ -83,7 +83,7 @@ impl<'a> Trainer<'a> {
         }
         let steps = config.steps(&sampler);
         let (shape, group) = (config.shape(), setting.device.group());
-        let planned = check_memory(config, setting.device)?;
+        let planned = check_memory(config, corpus.identity().bytes, setting.device)?;
         let mut engine = setting.device.engine(&config.model, &shape)?;
         let start = Start::find(engine.layout(), run, steps, setting)?;
         let saved = start.state.as_ref().map(Saved::of);
