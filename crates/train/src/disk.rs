@@ -35,15 +35,15 @@ impl Disk for System {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        fs::write(path, bytes)
+        open_to_write(path, OpenOptions::new().write(true).create(true).truncate(true))?.write_all(bytes)
     }
 
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        OpenOptions::new().append(true).create(true).open(path)?.write_all(bytes)
+        open_to_write(path, OpenOptions::new().append(true).create(true))?.write_all(bytes)
     }
 
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
-        OpenOptions::new().write(true).open(path)?.set_len(length)
+        open_to_write(path, OpenOptions::new().write(true))?.set_len(length)
     }
 
     fn sync(&self, path: &Path) -> io::Result<()> {
@@ -69,11 +69,19 @@ impl Disk for System {
 
 /// Opens a regular file to read. A pipe, socket or device in the place of a file would wait for ever.
 pub fn open(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(not_regular()) }
+}
+
+/// Opens a regular file to write, or makes it.
+pub(crate) fn open_to_write(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => Err(not_regular()),
+        _ => options.open(path),
     }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 /// Reads a regular file.
