@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import socket
@@ -18,7 +19,7 @@ def files(run):
     return sorted(path for path in run.rglob("*") if path.is_file() and path.name != "lock")
 
 
-def read_or_refused(trial, may_differ=False, user=None):
+def read_or_refused(trial, may_differ=False, refused=False, user=None):
     """Every reader says what it says of the undamaged run, or refuses; none changes the run."""
     name = trial.rng.choice(list(READERS))
     before = tree(trial.folder / "run")
@@ -26,6 +27,8 @@ def read_or_refused(trial, may_differ=False, user=None):
     found = (outcome.out, made(trial.folder))
     if outcome.code == 0 and name != "runs" and not may_differ and found != trial.base.printed[name]:
         raise Broken(f"damage was used without a word: {READERS[name]}\n{outcome.err}")
+    if outcome.code == 0 and refused and name not in ("runs", "generate-older"):
+        raise Broken(f"weights that are not finite were used: {READERS[name]}")
     if tree(trial.folder / "run") != before:
         raise Broken(f"a reader changed the run: {READERS[name]}")
 
@@ -217,6 +220,13 @@ def forged_weights(rng, data):
     return pack(header, payload)
 
 
+def finite(data):
+    """False if the values of a weight file hold one that is not finite; a file that is cut is judged by others."""
+    size = struct.unpack("<Q", data[:8])[0]
+    payload = data[8 + size :] if size < len(data) else b""
+    return all(math.isfinite(x) for (x,) in struct.iter_unpack("<f", payload[: len(payload) // 4 * 4]))
+
+
 NUMBERS = [0, -1, 1, 10**18, 2**64, 10**40, 1e308, -1e308, float("nan"), float("inf"), None, "x", "", [], {}, True, 0.5]
 
 
@@ -284,7 +294,8 @@ def forge(trial):
         if outcome.code == 0 and b"\0\0\xc0\x7f" in (newest / "model.safetensors").read_bytes():
             raise Broken(f"parameters that are not finite were saved: {outcome.err}")
     else:
-        read_or_refused(trial, may_differ=True)
+        best = path.name == "model.safetensors" and path.parent.name == f"step-{STEPS}"
+        read_or_refused(trial, may_differ=True, refused=best and not finite(data))
 
 
 def forge_plan(trial):

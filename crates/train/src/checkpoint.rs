@@ -209,6 +209,10 @@ pub fn load(folder: &Path, run: &Run, layout: &Layout, with_moments: bool) -> Re
         return Err(Error::checkpoint(folder.join(STATE), why));
     }
     let parameters = arena(&folder.join(MODEL), &manifest.read(folder, MODEL)?, layout, "")?;
+    if parameters.iter().any(|x| !x.is_finite()) {
+        // None is ever saved: this is no checkpoint of ours, whatever its manifest says.
+        return Err(Error::checkpoint(folder.join(MODEL), "it holds parameters that are not finite"));
+    }
     let moments = if with_moments {
         if !manifest.files.contains_key(OPTIMIZER) {
             let why =

@@ -8,6 +8,10 @@ use std::fs;
 fn available() -> u64 {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
+    if system.total_memory() == 0 {
+        // Without /proc, sysinfo panics when it is asked for the limits of the group.
+        return 0;
+    }
     let group = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
     system.available_memory().min(group).min(address_space().unwrap_or(u64::MAX))
 }

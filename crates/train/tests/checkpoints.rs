@@ -155,7 +155,7 @@ fn a_damaged_best_is_said_and_not_replaced() {
         watch.warnings
     );
     let error = opened.load(Which::Best, &layout(&opened)).err().unwrap().to_string();
-    for part in [best.trim(), "model.safetensors", "give --checkpoint step-13"] {
+    for part in [best.trim(), "model.safetensors", "--checkpoint step-13"] {
         assert!(error.contains(part), "{error}");
     }
     let mut write = |_| true;
@@ -369,6 +369,25 @@ fn a_run_that_vanishes_is_not_called_saved() {
         let error = train(&run, &corpus, &System, 1, &mut Remove(&path, step)).unwrap_err().to_string();
         assert!(error.contains("removed or emptied"), "{step}: {error}");
     }
+}
+
+/// Nor are they read, though the manifest agrees with them.
+#[test]
+fn forged_parameters_that_are_not_finite_are_refused() {
+    let (_keep, run) = trained();
+    let folder = checkpoint::folder(&run, 12);
+    let (model, manifest) = (folder.join("model.safetensors"), folder.join("manifest.json"));
+    let mut bytes = fs::read(&model).unwrap();
+    let before = kuramoto_train::hash::of(&bytes);
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(&model, &bytes).unwrap();
+    let proofs = fs::read_to_string(&manifest).unwrap();
+    assert!(proofs.contains(&before));
+    fs::write(&manifest, proofs.replace(&before, &kuramoto_train::hash::of(&bytes))).unwrap();
+    let (step, warnings) = reopened(&run);
+    assert_eq!((step, warnings.len()), (9, 1));
+    assert!(warnings[0].contains("not finite"), "{warnings:?}");
 }
 
 /// Parameters that are not finite never take the place of good ones, whatever is done about bad steps.
