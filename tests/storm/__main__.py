@@ -9,6 +9,7 @@ import concurrent.futures
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -33,6 +34,10 @@ WEIGHT = {
     "flip": 12, "corpus": 4, "odd-file": 10, "odd-name": 2,
     "forged-file": 12, "forged-plan": 4, "flags": 40, "request-body": 60, "request": 60, "crowd": 1,
 }  # fmt: skip
+
+
+# Set by Ctrl-C and SIGTERM: trials that run come to their end, and what was tried is counted.
+STOP = threading.Event()
 
 
 class Storm:
@@ -75,7 +80,7 @@ class Storm:
         source = iter(names)
 
         def work():
-            while until is None or time.monotonic() < until:
+            while not STOP.is_set() and (until is None or time.monotonic() < until):
                 with self.lock:
                     name = next(source, None)
                 if name is None:
@@ -122,6 +127,8 @@ def main():
     parser.add_argument("--only", metavar="NAME", help="repeat one trial, or all of a kind (KIND)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="trials at a time")
     arguments = parser.parse_args()
+    for which in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(which, lambda *_: STOP.set())
     fresh = str(random.SystemRandom().randrange(10**9))
     seeds = [arguments.seed] if arguments.seed else ["1", fresh]
     print(f"seeds: {' '.join(seeds)}", flush=True)
