@@ -1,9 +1,9 @@
 //! `kuramoto generate`: a model writes on from a prompt, byte by byte.
 
+use crate::checkpoint::Checkpoint;
 use crate::chosen::{Chosen, FOR_TEXT};
 use crate::text::Stream;
 use anyhow::Result;
-use kuramoto_train::Which;
 use kuramoto_train::generate::{Sampling, default_prompt, generate};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -27,15 +27,14 @@ pub struct Arguments {
     /// Seed of the draws
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// best, last or step-N
-    #[arg(long, default_value = "best")]
-    checkpoint: String,
+    #[command(flatten)]
+    checkpoint: Checkpoint,
 }
 
 /// On a terminal, bytes that are no text are shown as \xNN; elsewhere every byte is written as it is.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let run = Chosen::new(arguments.run.as_deref(), FOR_TEXT)?.open()?;
-    let which: Which = arguments.checkpoint.parse()?;
+    let which = arguments.checkpoint.of(&run)?;
     let prompt = match &arguments.prompt {
         Some(prompt) => prompt.clone().into_bytes(),
         None => default_prompt(run.corpus()),

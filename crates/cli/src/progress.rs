@@ -72,14 +72,15 @@ impl Progress {
             self.utilisation.map_or_else(|| "-".into(), |value| format!("{:.0}%", 100.0 * value));
         // Validations and saving count too: the mean over all of this process.
         let (began, after) = self.began;
-        let left = began.elapsed().mul_f64((self.steps - row.step) as f64 / (row.step - after).max(1) as f64);
+        let share = (self.steps - row.step) as f64 / (row.step - after).max(1) as f64;
+        let left = began.elapsed().as_secs_f64() * share;
         format!(
             "train {}  validation {}  best {}  {} bytes/s  {utilisation} of peak  {} left",
             number(state.recent_loss.map(bits)),
             number(state.validation),
             number(state.best.map(|best| best.bits_per_byte)),
             thousands(self.tokens_per_second.unwrap_or(0.0) as usize),
-            duration(left)
+            seconds(left)
         )
     }
 
@@ -202,8 +203,9 @@ fn describe(plan: &TrainingPlan) -> String {
     )
 }
 
-/// 12 days, 1 h 02 m, 3 m 05 s, 12 s.
-pub fn duration(time: Duration) -> String {
+/// 12 days, 1 h 02 m, 3 m 05 s, 12 s; what a forged file may say instead of a time is no time.
+pub fn seconds(time: f64) -> String {
+    let Ok(time) = Duration::try_from_secs_f64(time) else { return "an unknown time".into() };
     match time.as_secs() {
         seconds @ 172_800.. => format!("{} days", seconds / 86_400),
         seconds @ 3600.. => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),

@@ -1,5 +1,6 @@
 //! `kuramoto pulls`: who pulled a byte, layer by layer, and which tokens lock.
 
+use crate::checkpoint::Checkpoint;
 use crate::chosen::{Chosen, FOR_TEXT};
 use crate::table::Table;
 use crate::text::quoted;
@@ -7,6 +8,7 @@ use anyhow::Result;
 use kuramoto_phase::Trace;
 use kuramoto_phase::coalition::coalitions;
 use kuramoto_phase::pull::{Pull, Pulls};
+use kuramoto_phase::subject::check_memory;
 use kuramoto_phase::survey::radii;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -27,9 +29,8 @@ pub struct Arguments {
     /// Also list groups of bytes whose mean locking is at least this, from 0 to 1
     #[arg(long, value_name = "LOCKING")]
     coalitions: Option<f64>,
-    /// Checkpoint: best, last or step-N
-    #[arg(long, default_value = "best")]
-    checkpoint: String,
+    #[command(flatten)]
+    checkpoint: Checkpoint,
     /// Print one JSON object with all pulls on the byte
     #[arg(long)]
     json: bool,
@@ -37,9 +38,10 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let run = Chosen::new(arguments.run.as_deref(), FOR_TEXT)?.open()?;
-    let (weights, _) = run.kuramoto(arguments.checkpoint.parse()?)?;
+    let (weights, _) = run.kuramoto(arguments.checkpoint.of(&run)?)?;
     Pulls::check(weights.network())?;
     let tokens = run.corpus().encode("--prompt", arguments.prompt.as_bytes())?;
+    check_memory(weights.network(), tokens.len(), 1)?;
     let mut trace = Trace::new(weights.network());
     weights.forward(&tokens, &mut weights.workspace(), &mut trace)?;
     let pulled = arguments.token.unwrap_or(tokens.len() - 1);

@@ -1,7 +1,6 @@
 //! `kuramoto runs`: what was trained, and how well.
 
 use crate::table::{Table, thousands};
-use crate::text::printable;
 use anyhow::Result;
 use kuramoto_train::listing::Listed;
 use kuramoto_train::run::list;
@@ -48,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let bits = |value: Option<f64>| value.map_or_else(|| "-".into(), |bits| format!("{bits:.4}"));
     for run in runs {
         table.row([
-            printable(run.run.to_string_lossy().as_bytes()),
+            run.run.display().to_string(),
             run.model.into(),
             run.corpus,
             thousands(run.parameters),

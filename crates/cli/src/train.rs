@@ -2,7 +2,7 @@
 
 use crate::choice::help_with_choices;
 use crate::processes::{self, Follower};
-use crate::progress::{Progress, Style, duration};
+use crate::progress::{Progress, Style, seconds};
 use crate::signals::{self, Signals};
 use crate::text;
 use anyhow::{Context, Result};
@@ -14,12 +14,11 @@ use kuramoto_train::config::{Policy, Schedule};
 use kuramoto_train::generate::{Sampling, generate};
 use kuramoto_train::presets::{Preset, Protocol};
 use kuramoto_train::run::Ended;
-use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay, Run, Session, Setting, Summary, Which};
+use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay, Run, Session, Setting, Summary, Which, disk};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -175,7 +174,7 @@ impl Arguments {
         let mut overlays = Vec::new();
         if let Some(path) = &self.config {
             let text =
-                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+                disk::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             overlays.push(Overlay::parse(path.display().to_string(), &text)?);
         }
         let named = [
@@ -272,7 +271,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(prepared) => prepared,
         Err(error) => return processes::could_not_begin(&processes, error),
     };
-    let setting = Setting { core_peak_flops: Some(peak::measure(0.05)), ..Setting::new(&device) };
+    let setting = Setting { core_peak_flops: Some(peak::measure(0.2)), ..Setting::new(&device) };
     match arguments.open(&overlays, setting) {
         Ok(mut session) => {
             train(arguments, &processes, &mut session).or_else(|error| processes::failed(&processes, error))
@@ -320,7 +319,7 @@ fn conclusion(run: &Run, summary: &Summary) -> Result<String> {
     let folder = quoted(&run.folder().to_string_lossy());
     let program = quoted(&std::env::args().next().unwrap_or_else(|| "kuramoto".into()));
     let mut lines = Vec::new();
-    let time = duration(Duration::from_secs_f64(summary.seconds));
+    let time = seconds(summary.seconds);
     if summary.ended == Ended::Interrupted {
         lines.push(format!("stopped after step {} and {time}; everything is saved", summary.steps));
         lines.push(format!("go on with: {program} train --resume {folder}"));

@@ -47,6 +47,15 @@ fn ablations_are_matched_again() {
     ");
 }
 
+/// A narrow model has heads of fewer channels than the transport has ranks: such widths are skipped.
+#[test]
+fn widths_that_are_refused_are_skipped() {
+    let arguments = ["match", "--budget", "30000", "--heads", "2", "--ablation", "low-rank-transport"];
+    insta::assert_snapshot!(session(&arguments), @"");
+    let arguments = ["match", "--budget", "1", "--heads", "8", "--ablation", "low-rank-transport"];
+    insta::assert_snapshot!(session(&arguments), @"");
+}
+
 #[test]
 fn json_is_one_object() {
     let output = session(&["match", "--budget", "5M", "--vocab", "201", "--json"]);

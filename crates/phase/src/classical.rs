@@ -167,6 +167,17 @@ impl Graph {
         Graph::Neighbours(neighbours)
     }
 
+    /// Bytes that it holds.
+    fn bytes(&self) -> usize {
+        match self {
+            Graph::Complete => 0,
+            Graph::Neighbours(all) => {
+                let edges: usize = all.iter().map(Vec::len).sum();
+                all.len() * size_of::<Vec<usize>>() + edges * size_of::<usize>()
+            }
+        }
+    }
+
     fn mean_degree(&self) -> f64 {
         match self {
             Graph::Complete => f64::NAN,
@@ -273,6 +284,24 @@ pub struct Watch {
     pub measure: f64,
     /// Time of one step.
     pub step: f64,
+}
+
+/// Most steps of a simulation: at a microsecond each, hours.
+pub const MAX_STEPS: f64 = 1e10;
+
+impl Watch {
+    /// Steps at each coupling; as many as the times ask for, so possibly without end.
+    pub fn steps(&self) -> f64 {
+        (self.settle / self.step).ceil() + (self.measure / self.step).ceil()
+    }
+}
+
+/// Bytes that [`sweep`] holds on so many threads: of each population its frequencies, phases and slopes, its
+/// graph, and the orders that it measures.
+pub fn sweep_bytes(count: usize, graph: &Graph, watch: Watch, threads: usize) -> u64 {
+    let orders = (watch.measure / watch.step).ceil() as u64;
+    let numbers = (7 * count as u64).saturating_add(orders).saturating_mul(size_of::<f64>() as u64);
+    numbers.saturating_add(graph.bytes() as u64).saturating_mul(threads as u64)
 }
 
 /// The order at each coupling, each from freshly drawn phases.

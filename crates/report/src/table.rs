@@ -27,7 +27,9 @@ impl std::fmt::Display for TextTable {
         for row in &self.rows {
             let mut line = String::new();
             for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                line += &if c == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
+                // Not by a width in a format, which has an upper limit.
+                let padding = " ".repeat(width - cell.chars().count());
+                line += &if c == 0 { format!("{cell}{padding}") } else { format!("  {padding}{cell}") };
             }
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -45,5 +47,12 @@ mod tests {
         table.row(["a".into(), "+1.50".into()]);
         table.row(["±".into(), String::new()]);
         assert_eq!(table.to_string(), "measure      x\na        +1.50\n±\n");
+    }
+
+    #[test]
+    fn cells_of_any_length() {
+        let mut table = TextTable::new(&["measure", "x"]);
+        table.row(["a".into(), "x".repeat(100_000)]);
+        assert_eq!(table.to_string().len(), 2 * (100_000 + 10));
     }
 }

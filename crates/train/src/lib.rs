@@ -36,7 +36,7 @@ pub mod evaluate;
 pub mod generate;
 pub mod hash;
 pub mod listing;
-mod memory;
+pub mod memory;
 pub mod metrics;
 pub mod overlay;
 pub mod presets;

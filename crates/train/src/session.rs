@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
             config.model.ablate(&new.ablations)?;
             let corpus = new.corpora.open(config.source()?)?;
             config.resolve(corpus.identity())?;
-            check_memory(&config, setting.device)?;
+            check_memory(&config, corpus.identity().bytes, setting.device)?;
             let folder = match &new.folder {
                 Some(folder) => folder.clone(),
                 None => {
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
                 run.set_data_path(path);
             }
             run.reconfigure(overlays)?;
-            check_memory(run.config(), setting.device)?;
+            check_memory(run.config(), run.corpus().bytes, setting.device)?;
             let corpus = corpora.of_run(&run)?;
             Session::lock(run, Arc::new(corpus), setting, false)
         })
@@ -212,7 +212,7 @@ impl Opened {
         let opened: Opened = serde_json::from_slice(message).expect("the first process wrote it just now");
         let mut run = Run::open(Path::new(&opened.folder))?;
         run.reconfigure(&[Overlay::parse("the first process", &opened.config)?])?;
-        check_memory(run.config(), setting.device)?;
+        check_memory(run.config(), run.corpus().bytes, setting.device)?;
         let corpus = corpora.of_run(&run)?;
         Ok(Session { run, corpus: Arc::new(corpus), setting, is_new: false, _lock: None })
     }

@@ -154,6 +154,6 @@ fn more_memory_than_there_is_is_refused_before_the_first_step() {
     let (mut config, _) = tiny("batch = { lanes = 1024, sequences = 1 }");
     let kuramoto_model::ModelConfig::Kuramoto(model) = &mut config.model else { panic!() };
     (model.width, model.layers, model.heads) = (4096, 60, 1);
-    let error = kuramoto_train::check_memory(&config, &kuramoto_engine::Cpu::new(2)).unwrap_err();
+    let error = kuramoto_train::check_memory(&config, 30_000, &kuramoto_engine::Cpu::new(2)).unwrap_err();
     assert!(matches!(error, Error::Memory { .. }) && error.to_string().contains("MB are free"), "{error}");
 }

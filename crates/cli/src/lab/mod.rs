@@ -4,7 +4,7 @@ mod run;
 mod submit;
 
 use crate::choice::choice;
-use crate::progress::duration;
+use crate::progress::seconds;
 use crate::table::{Table, thousands};
 use anyhow::Result;
 use clap::{ArgAction, Subcommand};
@@ -20,7 +20,6 @@ use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -125,7 +124,6 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     let cores = crate::threads(None)?;
     let peak = peak::measure(0.1);
     let on_one_core = |run: &Planned| run.flops / (peak * expected_utilisation(run.parameters));
-    let time = |seconds: f64| duration(Duration::from_secs_f64(seconds));
     let mut table =
         Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "a run on one core"]);
     for run in plan.runs.iter().filter(|run| run.seed == 0) {
@@ -136,7 +134,7 @@ fn make(arguments: &PlanArguments) -> Result<()> {
             width(&run.config.model),
             thousands(run.parameters),
             plan.runs.iter().filter(|other| other.cell() == run.cell()).count().to_string(),
-            time(on_one_core(run)),
+            seconds(on_one_core(run)),
         ]);
     }
     let total: f64 = plan.runs.iter().map(on_one_core).sum();
@@ -145,7 +143,7 @@ fn make(arguments: &PlanArguments) -> Result<()> {
          else runs on them\n{}run them with: kuramoto lab run {}\n",
         plan.runs.len(),
         plan.flops(),
-        time(total / cores as f64),
+        seconds(total / cores as f64),
         cautions(&plan),
         plan.folder().display(),
     ))

@@ -100,7 +100,7 @@ impl Identity {
 }
 
 enum Bytes {
-    Mapped(memmap2::Mmap),
+    Read(Vec<u8>),
     Generated(Tales),
 }
 
@@ -118,7 +118,7 @@ impl Corpus {
         let (identity, bytes) = match source {
             Source::Tales { seed, bytes } => {
                 // The text and, for its code length, every choice.
-                memory::check((*bytes as u64).saturating_mul(6))?;
+                memory::check("the corpus", (*bytes as u64).saturating_mul(6))?;
                 let tales = Tales::generate(*seed, *bytes);
                 let identity = Identity {
                     name: "tales".into(),
@@ -129,8 +129,8 @@ impl Corpus {
                 (identity, Bytes::Generated(tales))
             }
             _ => {
-                let (identity, map) = cache::open(source, cache)?;
-                (identity, Bytes::Mapped(map))
+                let (identity, bytes) = cache::open(source, cache)?;
+                (identity, Bytes::Read(bytes))
             }
         };
         let tokens = identity.tokens().map(Option::unwrap_or_default);
@@ -139,9 +139,9 @@ impl Corpus {
 
     /// A corpus with this hash, if one was prepared, whatever from.
     pub fn prepared(sha256: &str, cache: &Path) -> Option<Corpus> {
-        let (identity, map) = cache::find(sha256, cache)?;
+        let (identity, bytes) = cache::find(sha256, cache)?;
         let tokens = identity.tokens().map(Option::unwrap_or_default);
-        Some(Corpus { identity, bytes: Bytes::Mapped(map), tokens })
+        Some(Corpus { identity, bytes: Bytes::Read(bytes), tokens })
     }
 
     /// Opens the corpus of a run: from the cache if it was prepared there, else from where it came from.
@@ -162,7 +162,7 @@ impl Corpus {
     /// All bytes.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map) => map,
+            Bytes::Read(bytes) => bytes,
             Bytes::Generated(tales) => tales.text(),
         }
     }
