@@ -23,12 +23,15 @@ fn address_space() -> Option<u64> {
     Some(limit.saturating_sub(1024 * kilobytes))
 }
 
-/// Says so if `planned` bytes for `what` will not fit.
-pub fn check(what: &'static str, planned: u64) -> Result<()> {
+/// What makes a model that is trained or read need less.
+pub const SMALLER: &str = "fewer threads, a shorter context or a smaller model";
+
+/// Says so if `planned` bytes for `what` will not fit, and what would need `less`.
+pub fn check(what: &'static str, planned: u64, less: &'static str) -> Result<()> {
     match available() {
         // A system that does not say is taken at its word when it refuses.
         0 => Ok(()),
-        available if planned > available => Err(Error::Memory { what, planned, available }),
+        available if planned > available => Err(Error::Memory { what, less, planned, available }),
         _ => Ok(()),
     }
 }
