@@ -253,6 +253,37 @@ fn plans_beyond_the_limit_are_sentences() {
     }
 }
 
+/// Where the system says nothing about itself, nothing is checked and everything works.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_proc() {
+    let folder = trained();
+    let at = folder.path();
+    let hidden = |line: &str| {
+        let program = assert_cmd::cargo::cargo_bin("kuramoto");
+        let script = format!("umount -l /proc || exit 99; exec {} {line}", program.display());
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", &script]).current_dir(at).env("KURAMOTO_CACHE", at.join("cache"));
+        command.timeout(Duration::from_secs(60)).output().unwrap()
+    };
+    if hidden("match --budget 1M").status.code() != Some(0) {
+        eprintln!("skipped: this user cannot unmount /proc for a process");
+        return;
+    }
+    for line in [
+        "train --resume run --steps 31",
+        "eval run",
+        "runs .",
+        "generate run --bytes 5",
+        "diagnose run --text text --against none",
+        "pulls run --prompt once",
+        "simulate --oscillators 10 --settle 1 --measure 1",
+    ] {
+        let output = hidden(line);
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 /// What does not fit on the disk is an error with code 1 that names the file, and nothing half is left.
 #[cfg(target_os = "linux")]
 #[test]

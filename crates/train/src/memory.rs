@@ -8,6 +8,10 @@ use std::fs;
 fn available() -> u64 {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
+    // Without /proc there is nothing to compare with, and the next call would panic.
+    if system.total_memory() == 0 {
+        return 0;
+    }
     let group = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
     system.available_memory().min(group).min(address_space().unwrap_or(u64::MAX))
 }
