@@ -317,7 +317,7 @@ fn measure(name: &str, how: How) -> Result<Measured> {
     let (shape, cpu) =
         (Shape { sequences: SEQUENCES, context: CONTEXT, lanes }, Cpu { pin, ..Cpu::new(threads) });
     let planned_bytes = cpu.planned_bytes(&model, &shape)?;
-    memory::check("the benchmark", planned_bytes as u64)?;
+    memory::check("the benchmark", planned_bytes as u64, "fewer threads")?;
     let mut engine = cpu.engine(&model, &shape)?;
     engine.start(1)?;
     let text: Vec<u8> =

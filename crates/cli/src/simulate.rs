@@ -47,12 +47,15 @@ pub struct Arguments {
     out: PathBuf,
 }
 
+/// What makes a simulation need less memory.
+const LESS: &str = "fewer oscillators or a longer --step";
+
 /// Most oscillators on a random graph: so many are drawn for in minutes.
 const MAX_RANDOM: usize = 200_000;
 
 fn positive(key: &str, value: f64) -> Result<(), Error> {
     let fine = value > 0.0 && value.is_finite();
-    if fine { Ok(()) } else { Err(wrong(key, value, "it must be more than 0")) }
+    if fine { Ok(()) } else { Err(wrong(key, format!("{value:?}"), "it must be more than 0")) }
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -66,7 +69,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let frequencies = arguments.frequencies.of_width(width);
     let critical = frequencies.critical_coupling();
     if !(critical.is_normal() && (4.0 * critical).is_finite()) {
-        return Err(wrong("--width", width, "its critical coupling must be a finite number above 0").into());
+        return Err(wrong(
+            "--width",
+            format!("{width:?}"),
+            "its critical coupling must be a finite number above 0",
+        )
+        .into());
     }
     let watch = Watch { settle: arguments.settle, measure: arguments.measure, step: arguments.step };
     if watch.steps() > MAX_STEPS {
@@ -74,10 +82,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             "with --settle and --measure that is {:.1e} steps; at most {MAX_STEPS:.0e} are taken",
             watch.steps()
         );
-        return Err(wrong("--step", arguments.step, allowed).into());
+        return Err(wrong("--step", format!("{:?}", arguments.step), allowed).into());
     }
     let threads = crate::threads(None)?;
-    memory::check("the simulation", sweep_bytes(count, &Graph::Complete, watch, threads))?;
+    memory::check("the simulation", sweep_bytes(count, &Graph::Complete, watch, threads), LESS)?;
     let graph = match (&arguments.graph, arguments.mean_degree) {
         (Some(path), _) => read_graph(path, count)?,
         (None, Some(degree)) => {
@@ -88,12 +96,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             // Each edge is in two lists, which grow by doubling.
             let edges = degree.min(count as f64) * count as f64 * 2.0 * size_of::<usize>() as f64;
-            memory::check("the random graph", edges as u64)?;
+            memory::check("the random graph", edges as u64, "a lower --mean-degree")?;
             Graph::random(count, degree, arguments.seed)
         }
         (None, None) => Graph::Complete,
     };
-    memory::check("the simulation", sweep_bytes(count, &graph, watch, threads))?;
+    memory::check("the simulation", sweep_bytes(count, &graph, watch, threads), LESS)?;
     let couplings = match &arguments.couplings[..] {
         [] => (0..=32).map(|i| critical * f64::from(i) / 8.0).collect(),
         some => some.to_vec(),

@@ -300,7 +300,8 @@ impl Watch {
 /// graph, and the orders that it measures.
 pub fn sweep_bytes(count: usize, graph: &Graph, watch: Watch, threads: usize) -> u64 {
     let orders = (watch.measure / watch.step).ceil() as u64;
-    let numbers = (7 * count as u64).saturating_add(orders).saturating_mul(size_of::<f64>() as u64);
+    let numbers =
+        (count as u64).saturating_mul(7).saturating_add(orders).saturating_mul(size_of::<f64>() as u64);
     numbers.saturating_add(graph.bytes() as u64).saturating_mul(threads as u64)
 }
 

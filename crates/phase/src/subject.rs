@@ -76,12 +76,16 @@ impl Subject {
     }
 }
 
+/// Bytes that drawing takes.
+const FIGURES: usize = 64 << 20;
+
 /// Says so if `threads` that each read windows of `n` bytes will not fit in memory.
 pub fn check_memory(network: &Kuramoto, n: usize, threads: usize) -> Result<()> {
     // A measure and its surrogates hold two traces at a time, and as much again of what they derive.
     let traces = 4 * Trace::<f32>::planned_bytes(network.config(), n);
     let each = Network::<f32>::workspace_bytes(network) + traces;
-    Ok(memory::check("reading a model", threads.saturating_mul(each) as u64)?)
+    let planned = threads.saturating_mul(each).saturating_add(FIGURES);
+    Ok(memory::check("reading the model", planned as u64, memory::SMALLER)?)
 }
 
 fn of_file(run: &Run, path: &Path, context: usize, count: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {

@@ -184,7 +184,8 @@ impl Appender {
         if !self.is_done() {
             return Err(io::Error::from(io::ErrorKind::StorageFull)).at("write", &self.path);
         }
-        disk.sync(&self.path).at("write", &self.path)
+        // Before the first row there is no file.
+        if self.length == 0 { Ok(()) } else { disk.sync(&self.path).at("write", &self.path) }
     }
 }
 

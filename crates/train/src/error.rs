@@ -70,13 +70,14 @@ pub enum Error {
     },
     /// What was asked for does not fit in memory.
     #[error(
-        "{what} needs {} MB of memory and {} MB are free: use fewer threads, a shorter context, a smaller model \
-         or less text, or a machine with more",
+        "{what} needs {} MB of memory and {} MB are free: use {less}, or a machine with more",
         planned.div_ceil(1_000_000), available / 1_000_000
     )]
     Memory {
         /// What needs it.
         what: &'static str,
+        /// What would need less.
+        less: &'static str,
         /// Bytes planned.
         planned: u64,
         /// Bytes free.

@@ -97,7 +97,8 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     corpus.check_same(run.corpus())?;
     let (config, context) = (run.config(), run.config().batch.context);
-    memory::check("the evaluation", device.evaluation_bytes(&config.model, context)? as u64)?;
+    let planned = device.evaluation_bytes(&config.model, context)?;
+    memory::check("the evaluation", planned as u64, memory::SMALLER)?;
     let loaded = with_network!(&config.model, context, |network| run.load(which, network.layout())?);
     let windows = windows::all(corpus.split(split), context);
     let mut evaluator = device.evaluator(&config.model, context, &loaded.parameters)?;

@@ -60,7 +60,8 @@ pub fn generate(
         let (model, context) = (&run.config().model, run.config().batch.context);
         // What is kept of the bytes so far: keys and values, each of at most two numbers a channel.
         let cache = 4 * size_of::<f32>() * context * model.layers() * model.width();
-        memory::check("generation", (Weights::<f32, _>::planned_bytes(&network) + cache) as u64)?;
+        let planned = Weights::<f32, _>::planned_bytes(&network) + cache;
+        memory::check("generation", planned as u64, memory::SMALLER)?;
         let parameters = run.load(which, network.layout())?.parameters;
         let weights = Weights::<f32, _>::new(network, &parameters)?;
         write_on(&mut weights.decoder(), context, history, bytes, sampling, &mut write_token)

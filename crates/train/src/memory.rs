@@ -8,8 +8,8 @@ use std::fs;
 fn available() -> u64 {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
+    // Without /proc there is nothing to compare with, and the next call would panic.
     if system.total_memory() == 0 {
-        // Without /proc, sysinfo panics when it is asked for the limits of the group.
         return 0;
     }
     let group = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
@@ -27,12 +27,15 @@ fn address_space() -> Option<u64> {
     Some(limit.saturating_sub(1024 * kilobytes))
 }
 
-/// Says so if `planned` bytes for `what` will not fit.
-pub fn check(what: &'static str, planned: u64) -> Result<()> {
+/// What makes a model that is trained or read need less.
+pub const SMALLER: &str = "fewer threads, a shorter context or a smaller model";
+
+/// Says so if `planned` bytes for `what` will not fit, and what would need `less`.
+pub fn check(what: &'static str, planned: u64, less: &'static str) -> Result<()> {
     match available() {
         // A system that does not say is taken at its word when it refuses.
         0 => Ok(()),
-        available if planned > available => Err(Error::Memory { what, planned, available }),
+        available if planned > available => Err(Error::Memory { what, less, planned, available }),
         _ => Ok(()),
     }
 }

@@ -332,7 +332,8 @@ impl Run {
             ));
         };
         let network = Kuramoto::new(config.clone(), self.config.batch.context)?;
-        memory::check("the model", Weights::<f32, _>::planned_bytes(&network) as u64)?;
+        let planned = Weights::<f32, _>::planned_bytes(&network);
+        memory::check("the model", planned as u64, memory::SMALLER)?;
         let loaded = self.load(which, network.layout())?;
         Ok((Weights::new(network, &loaded.parameters)?, loaded.state))
     }

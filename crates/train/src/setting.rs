@@ -98,6 +98,6 @@ pub fn check_memory(config: &Config, corpus: usize, device: &dyn Device) -> Resu
     let evaluated = windows(Split::Test).max(windows(Split::Validation)) * size_of::<(Window, f64)>();
     let batch = 2 * config.batch.sequences * config.batch.context;
     let planned = device.planned_bytes(&config.model, &config.shape())? + order + 2 * evaluated + batch;
-    memory::check("training", planned as u64)?;
+    memory::check("training", planned as u64, memory::SMALLER)?;
     Ok(planned)
 }

@@ -165,6 +165,21 @@ fn stopped_in_a_validation_or_the_test_and_resumed() {
     }
 }
 
+/// The first step has no row yet while it is validated.
+#[test]
+fn stopped_in_the_validation_of_the_first_step() {
+    let changes = "validation.every = 1\nlength = { steps = 2 }";
+    let folder = folder();
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    train_new(changes, &whole, 2);
+    let (config, corpus) = tiny(changes);
+    let run = Run::create(&System, &parts, &config, corpus.identity()).unwrap();
+    let stopped = train(&run, &corpus, &System, 2, &mut StopWhile::new("validating", 1)).unwrap();
+    assert_eq!((stopped.ended, stopped.steps), (Ended::Interrupted, 1));
+    train(&run, &corpus, &System, 2, &mut ()).unwrap();
+    assert_eq!(outcome(&parts), outcome(&whole));
+}
+
 /// A validation that was broken off at what was the last step is made only if the longer run makes it.
 #[test]
 fn stopped_in_the_last_validation_and_lengthened() {

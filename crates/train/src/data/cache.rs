@@ -150,7 +150,7 @@ fn read(folder: &Path) -> Result<(Identity, Vec<u8>)> {
         let why = format!("it has {length} bytes, but {} were prepared: {advice}", identity.bytes);
         return Err(Error::corpus(&path, why));
     }
-    memory::check("the corpus", length)?;
+    memory::check("the corpus", length, "less text")?;
     let mut bytes = Vec::with_capacity(identity.bytes);
     // No more than that: it may be growing.
     file.take(length).read_to_end(&mut bytes).at("read", &path)?;

@@ -118,7 +118,7 @@ impl Corpus {
         let (identity, bytes) = match source {
             Source::Tales { seed, bytes } => {
                 // The text and, for its code length, every choice.
-                memory::check("the corpus", (*bytes as u64).saturating_mul(6))?;
+                memory::check("the corpus", (*bytes as u64).saturating_mul(6), "less text")?;
                 let tales = Tales::generate(*seed, *bytes);
                 let identity = Identity {
                     name: "tales".into(),
