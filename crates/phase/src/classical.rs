@@ -324,19 +324,24 @@ pub fn figure(frequencies: Frequencies, found: &[Settled]) -> Figure {
     let points = found.iter().map(|settled| (settled.coupling, settled.order));
     let mut panel = Panel::new("The Kuramoto transition")
         .labels("coupling K", "order parameter r")
-        .y_range(0.0, 1.0)
+        .y_range(0.0, 1.02)
         .legend(Corner::BottomRight)
-        .points(Points::new(points, colour::BLUE).size(3.5).legend("simulated"));
+        .points(
+            Points::new(points, colour::BLUE)
+                .size(3.5)
+                .whiskers(found.iter().map(|settled| settled.fluctuation))
+                .legend("simulated, ± sd over time"),
+        );
     if found.iter().any(|settled| settled.theory.is_some()) {
         let top = found.iter().map(|settled| settled.coupling).fold(0.0, f64::max);
         let theory = (1..=400)
             .map(|i| top * f64::from(i) / 400.0)
             .filter_map(|coupling| Some((coupling, frequencies.order(coupling)?)));
-        panel = panel.line(Line::new(theory, colour::ORANGE).legend("sqrt(1 - K_c / K)"));
+        panel = panel.line(Line::new(theory, colour::ORANGE).legend("√(1 − Kc / K)"));
     }
     let critical = frequencies.critical_coupling();
     let mark = Line::new([(critical, 0.0), (critical, 1.0)], colour::GREY).width(2.0).dashed();
-    let panel = panel.line(mark.legend(format!("K_c = {critical:.3}")));
+    let panel = panel.line(mark.legend(format!("Kc = {critical:.3}")));
     let caption = "Order of the classical Kuramoto model against its coupling.";
     Figure::single("transition", caption, panel, (620.0, 420.0))
 }

@@ -169,7 +169,8 @@ fn grid(arms: &[&ArmResults], suffix: &str) -> Figure {
     let panel = |&model: &ModelKind| {
         let line = |heads: usize| {
             let points = GRID.filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
-            Line::new(points, colour::of(heads - GRID.start())).legend(format!("{heads} heads"))
+            Line::new(points, &colour::of(heads - GRID.start(), GRID.count()))
+                .legend(format!("{heads} heads"))
         };
         let empty = Panel::new(model.name())
             .labels("layers", VALIDATION)
