@@ -39,7 +39,7 @@ enum Command {
     /// Show where the runs of a plan are
     Status(FolderArguments),
     /// Write tables and statistics of the finished runs next to the paper's numbers
-    Report(FolderArguments),
+    Report(ReportArguments),
 }
 
 #[derive(clap::Args)]
@@ -66,7 +66,7 @@ struct PlanArguments {
     /// Seeds of every arm [default: 2 at smoke, 3 at study, 5 at paper]
     #[arg(long)]
     seeds: Option<u64>,
-    /// Parameter budgets, separated by commas [default: 6k at smoke, 120k at study, 1M and 5M at paper]
+    /// Parameter budgets, separated by commas [default: 6k at smoke, 168k at study, 1M and 5M at paper]
     #[arg(long = "budget", value_name = "BUDGET", value_delimiter = ',')]
     budgets: Vec<String>,
     /// Recipe [default: both to compare; otherwise tuned, at the paper's scale the paper's]
@@ -84,6 +84,15 @@ struct PlanArguments {
 struct FolderArguments {
     /// The plan's folder
     plan: PathBuf,
+}
+
+#[derive(clap::Args)]
+struct ReportArguments {
+    /// The plan's folder
+    plan: PathBuf,
+    /// Write it from the report.json that is there, for a plan whose run folders were not kept
+    #[arg(long)]
+    again: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -194,9 +203,9 @@ fn show(arguments: &FolderArguments) -> Result<()> {
     crate::print(&table.to_string())
 }
 
-fn report(arguments: &FolderArguments) -> Result<()> {
+fn report(arguments: &ReportArguments) -> Result<()> {
     let plan = Plan::open(&arguments.plan)?;
-    let results = Results::gather(&plan)?;
+    let results = if arguments.again { Results::reread(&plan)? } else { Results::gather(&plan)? };
     let written = kuramoto_lab::report::write(&plan, &results)?;
     let list: Vec<String> = written.iter().map(|path| format!("    {}\n", path.display())).collect();
     let (done, planned) = results.progress;
