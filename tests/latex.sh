@@ -15,7 +15,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for folder in "$@" results/*/; do
     report=$(realpath "$folder/report.tex")
-    printf '%s\n' '\documentclass{article}' '\usepackage{booktabs}' '\begin{document}' "\\input{$report}" \
+    printf '%s\n' '\documentclass{article}' '\usepackage{array,booktabs}' '\begin{document}' "\\input{$report}" \
         '\end{document}' >"$work/page.tex"
     # Lines of its log are not to be broken: what it says of boxes is read below.
     (cd "$work" && max_print_line=1000 pdflatex -interaction=nonstopmode -halt-on-error page.tex >page.out 2>&1) ||

@@ -275,7 +275,8 @@ pub struct Watch {
     pub step: f64,
 }
 
-/// The order at each coupling, each from freshly drawn phases.
+/// The order at each coupling, each from freshly drawn phases; `done` is called after every one, from several
+/// threads.
 pub fn sweep(
     frequencies: Frequencies,
     count: usize,
@@ -283,6 +284,7 @@ pub fn sweep(
     couplings: &[f64],
     watch: Watch,
     seed: u64,
+    done: impl Fn() + Sync,
 ) -> Vec<Settled> {
     let settled = |&coupling: &f64| {
         let mut population = Population::new(frequencies.spaced(count), graph.clone(), coupling, seed);
@@ -294,6 +296,7 @@ pub fn sweep(
         });
         let orders: Vec<f64> = watched.collect();
         let theory = frequencies.order(coupling).filter(|_| *graph == Graph::Complete);
+        done();
         Settled { coupling, order: mean(&orders), fluctuation: standard_deviation(&orders), theory }
     };
     use rayon::prelude::*;
@@ -359,7 +362,7 @@ mod tests {
         let frequencies = Frequencies::Lorentzian(0.5);
         assert!((frequencies.critical_coupling() - 1.0).abs() < 1e-12);
         let couplings = [0.2, 0.5, 1.5, 2.0, 3.0, 4.0];
-        for settled in sweep(frequencies, 4000, &Graph::Complete, &couplings, WATCH, 1) {
+        for settled in sweep(frequencies, 4000, &Graph::Complete, &couplings, WATCH, 1, || ()) {
             let theory = settled.theory.unwrap();
             assert!((settled.order - theory).abs() < 0.05, "{settled:?}");
         }

@@ -51,19 +51,21 @@ pub fn cells(arms: &[&ArmResults]) -> Vec<Table> {
 }
 
 fn measured(arms: &[&ArmResults], part: Part) -> Table {
+    // One corpus needs no column.
+    let several = arms.iter().any(|arm| arm.corpus != arms[0].corpus);
     let row = |arm: &&ArmResults| {
         let first = arm.first()?;
         let link = format!("#{}", anchor(arm));
         let values = if part == Part::Test { arm.tests() } else { arm.validations() };
         let counts = thousands(first.planned.parameters);
         let counts = arm.off(arms).map_or(counts.clone(), |off| format!("{counts} ({:+.1}%)", 100.0 * off));
-        let mut row = vec![
-            Cell::text(arm.arm).link(&link),
-            Cell::text(&arm.corpus),
+        let mut row = vec![Cell::text(arm.arm).link(&link)];
+        row.extend(several.then(|| Cell::text(&arm.corpus)));
+        row.extend([
             Cell::number(width(&first.planned.config.model)),
             Cell::number(counts),
             Cell::number(values.len().to_string()),
-        ];
+        ]);
         row.extend(
             [median(&values), mean(&values), standard_deviation(&values)].map(|x| number(x).link(&link)),
         );
@@ -89,9 +91,12 @@ fn measured(arms: &[&ArmResults], part: Part) -> Table {
         }
         (_, Part::Test) => "Test of both models with the parameters of the best validation, bits per byte.",
     };
+    let mut head = vec!["arm"];
+    head.extend(several.then_some("corpus"));
+    head.extend(["width", "parameters", "seeds", "median", "mean", "sd", "paper"]);
     Table {
-        caption: caption.into(),
-        head: vec!["arm", "corpus", "width", "parameters", "seeds", "median", "mean", "sd", "paper"],
+        caption: if several { caption.into() } else { format!("{}. {caption}", arms[0].corpus) },
+        head,
         rows: arms.iter().filter_map(row).collect(),
         result: true,
     }
@@ -144,7 +149,7 @@ pub fn grid(arms: &[&ArmResults], model: ModelKind) -> Table {
 }
 
 /// The test of every claim of a table.
-pub fn tests(claims: &[&Claim], arms: &[ArmResults]) -> Table {
+pub fn tests(claims: &[&Claim], arms: &[ArmResults], judged: bool) -> Table {
     let row = |claim: &&Claim| {
         vec![
             Cell::text(&claim.statement).link_if(link(claim, arms).as_ref()),
@@ -156,11 +161,16 @@ pub fn tests(claims: &[&Claim], arms: &[ArmResults]) -> Table {
             Cell::number(format!("{:.4}", claim.smallest_p)),
         ]
     };
+    let mut caption =
+        "The test of every claim: mean paired difference, its 95% bootstrap interval, seeds, p, \
+                       p after Holm's correction, and the least p that so many seeds could show after the \
+                       same correction."
+            .to_string();
+    if !judged {
+        caption += " In a smoke test these numbers show that the computation works, and nothing else.";
+    }
     Table {
-        caption:
-            "The test of every claim: mean paired difference, its 95% bootstrap interval, seeds, p, p after \
-                  Holm's correction, and the least p that so many seeds could show after the same correction."
-                .into(),
+        caption,
         head: vec![
             "claim of the paper",
             "here",

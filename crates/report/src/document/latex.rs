@@ -1,4 +1,4 @@
-//! LaTeX with booktabs: the tables of results, to be put into a paper with `\input`.
+//! LaTeX with array and booktabs: the tables of results, to be put into a paper with `\input`.
 //!
 //! A table must fit the page. Its type is as large as its numbers allow, titles of columns are stacked, and
 //! columns of text share what is left of the line.
@@ -17,7 +17,8 @@ const SIZES: [(&str, f64); 4] =
 const LEAST_TEXT: f64 = 9.0;
 
 pub(super) fn render(document: &Document) -> String {
-    let mut text = format!("% {}\n% Needs \\usepackage{{booktabs}}.\n", document.title.replace('\n', " "));
+    let mut text =
+        format!("% {}\n% Needs \\usepackage{{array,booktabs}}.\n", document.title.replace('\n', " "));
     for block in &document.blocks {
         if let Block::Table(table) = block
             && table.result
@@ -63,7 +64,10 @@ impl Column {
             (true, _) => "r".into(),
             (false, false) => "l".into(),
             (false, true) => {
-                format!("p{{{:.3}\\textwidth}}", (1000.0 * self.width * em / LINE).floor() / 1000.0)
+                format!(
+                    ">{{\\raggedright\\arraybackslash}}p{{{:.3}\\textwidth}}",
+                    (1000.0 * self.width * em / LINE).floor() / 1000.0
+                )
             }
         }
     }
@@ -97,7 +101,7 @@ fn grid(table: &Table) -> String {
         head.join(" & ")
     );
     for row in &table.rows {
-        let cells: Vec<String> = row.iter().zip(&columns).map(|(cell, column)| set(cell, column)).collect();
+        let cells: Vec<String> = row.iter().map(set).collect();
         writeln!(text, "{} \\\\", cells.join(" & ")).ok();
     }
     let caption = escape(&table.caption);
@@ -122,12 +126,9 @@ fn stacked(title: &str, column: &Column) -> String {
     if lines.len() == 1 { lines.concat() } else { format!("\\shortstack[{side}]{{{}}}", lines.join("\\\\")) }
 }
 
-fn set(cell: &super::Cell, column: &Column) -> String {
-    let mut text = escape(&cell.text);
-    if cell.bold {
-        text = format!("\\textbf{{{text}}}");
-    }
-    if column.is_broken() { format!("{{\\raggedright {text}\\par}}") } else { text }
+fn set(cell: &super::Cell) -> String {
+    let text = escape(&cell.text);
+    if cell.bold { format!("\\textbf{{{text}}}") } else { text }
 }
 
 /// Width in ems, as Computer Modern sets it, or a little more.

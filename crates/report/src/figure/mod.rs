@@ -115,7 +115,7 @@ impl Figure {
     }
 
     fn of(name: &str, caption: &str, scene: Scene) -> Figure {
-        let svg = scalable(SvgBackend::new().render_scene(&scene), &scene);
+        let svg = named(scalable(SvgBackend::new().render_scene(&scene), &scene), name);
         Figure { name: name.into(), caption: caption.into(), svg, scene: dashes::cut(scene) }
     }
 
@@ -136,6 +136,25 @@ impl Figure {
 fn scalable(svg: String, scene: &Scene) -> String {
     let view = format!("<svg viewBox=\"0 0 {} {}\" ", scene.width, scene.height);
     svg.replacen("<svg ", &view, 1)
+}
+
+/// The drawing library numbers clips through all figures of a process. Here they are numbered within a figure,
+/// so that it is the same whenever it is drawn, and named after it, so that a page can hold several.
+fn named(mut svg: String, name: &str) -> String {
+    const CLIP: &str = "kuva-clip-";
+    let mut numbers = Vec::new();
+    for rest in svg.split(CLIP).skip(1) {
+        let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    for (i, number) in numbers.iter().enumerate() {
+        for end in ["\"", ")"] {
+            svg = svg.replace(&format!("{CLIP}{number}{end}"), &format!("{name}-clip-{i}{end}"));
+        }
+    }
+    svg
 }
 
 /// The range that holds all finite values with a little room, so that panels can share an axis.
@@ -186,6 +205,13 @@ mod tests {
         let size = |key: &str| tag.split(&format!("{key}=\"")).nth(1).unwrap().split('"').next().unwrap();
         let whole = format!("viewBox=\"0 0 {} {}\"", size(" width"), size(" height"));
         assert!(tag.contains(&whole), "{tag}");
+    }
+
+    #[test]
+    fn a_drawing_is_the_same_every_time() {
+        let draw = || Figure::row("order", "", vec![panel("(a)"), panel("(b)")], (300.0, 200.0));
+        assert_eq!(draw().svg(), draw().svg());
+        assert!(draw().svg().contains("url(#order-clip-1)"), "{}", draw().svg());
     }
 
     #[test]
