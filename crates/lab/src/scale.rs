@@ -78,3 +78,27 @@ impl Scale {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kuramoto_model::matching::match_width;
+    use kuramoto_model::{KuramotoConfig, ModelConfig, TransformerConfig};
+
+    /// Widths come in steps: at most budgets the two models would not be of the same size.
+    #[test]
+    fn default_budgets_match_both_models() {
+        let (vocab, layers) = (205, 4);
+        let models = [
+            ModelConfig::Kuramoto(KuramotoConfig { vocab, layers, ..Default::default() }),
+            ModelConfig::Transformer(TransformerConfig { vocab, layers, ..Default::default() }),
+        ];
+        for (scale, most) in [(Scale::Study, 0.01), (Scale::Paper, 0.03)] {
+            for &budget in scale.budgets() {
+                let [ours, theirs] =
+                    models.each_ref().map(|model| match_width(model, budget).unwrap().parameters as f64);
+                assert!((theirs / ours - 1.0).abs() < most, "{scale}, {budget}: {ours} against {theirs}");
+            }
+        }
+    }
+}

@@ -46,7 +46,7 @@ fn global(diagnostics: &Diagnostics) -> String {
     let orders = by_layer(diagnostics, "global-order");
     let tokens = survey.local_by_position.first().map_or(1, Vec::len).max(1);
     format!(
-        "Far: over all {tokens} tokens of a window, global order {}, {:.2} at the end; by chance {:.2}.",
+        "Far: over all {tokens} tokens, global order {}, {:.2} at the end; by chance {:.2}.",
         first_and_last(&orders),
         mean(&survey.last_global_order),
         0.886 / (tokens as f64).sqrt()
@@ -70,7 +70,7 @@ fn against(diagnostics: &Diagnostics) -> String {
         format!("{what} {}", value(null))
     };
     let parts: Vec<String> = surveys.against.iter().map(part).collect();
-    format!("Baselines of the {} near: {}.", value(&surveys.trained), parts.join(", "))
+    format!("Baselines of local order {}: {}.", value(&surveys.trained), parts.join(", "))
 }
 
 fn reach(diagnostics: &Diagnostics) -> String {
