@@ -198,8 +198,8 @@ fn cautions(plan: &Plan) -> String {
     {
         let share = 100.0 * plan.off(run).unwrap_or(0.0);
         text += &format!(
-            "note: widths come in steps, and {} has {share:+.1}% parameters against {other}; a larger --budget \
-             matches better\n",
+            "note: widths come in steps, and {} has {share:+.1}% parameters against {other}; another \
+             --budget may match better\n",
             run.arm
         );
     }
