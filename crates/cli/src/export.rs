@@ -1,19 +1,23 @@
 //! `kuramoto export`: a run's phases as NumPy or Zarr arrays, or its weights as a folder for others.
 
+use crate::chosen::{Chosen, FOR_CORPUS};
 use crate::inspect::one_of;
 use crate::wrong;
 use anyhow::{Context, Result, bail};
 use kuramoto_phase::export::{Array, Npz, Selection, Store, Zarr, record};
 use kuramoto_report::write;
+use kuramoto_train::disk::System;
+use kuramoto_train::publish::publish;
 use kuramoto_train::{Error, Run, checkpoint};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Run folder
-    run: PathBuf,
-    /// FILE.npz or FOLDER.zarr for arrays, hf for the weights with their configuration
+    /// Run folder or shipped model [default: tales-kuramoto]
+    run: Option<PathBuf>,
+    /// FILE.npz or FOLDER.zarr for arrays, hf for the weights with their configuration, model for a run folder
+    /// without what only training needs
     #[arg(long)]
     to: String,
     /// The text to run through the model; needed for arrays
@@ -36,15 +40,22 @@ pub struct Arguments {
     /// Checkpoint: best, last or step-N
     #[arg(long, default_value = "best")]
     checkpoint: String,
-    /// Folder of the weights with --to hf [default: hf in the run]
+    /// Folder of the weights with --to hf or model [default: hf or model in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let run = Run::open(&arguments.run)?;
-    if arguments.to == "hf" {
-        return weights(arguments, &run);
+    let chosen = Chosen::new(arguments.run.as_deref(), FOR_CORPUS)?;
+    let run = chosen.open()?;
+    let folder = || arguments.out.clone().unwrap_or_else(|| chosen.output(&arguments.to));
+    match arguments.to.as_str() {
+        "hf" => return weights(arguments, &run, &folder()),
+        "model" => {
+            publish(&System, &run, arguments.checkpoint.parse()?, &folder())?;
+            return crate::print(&format!("wrote {}\n", folder().display()));
+        }
+        _ => {}
     }
     let path = PathBuf::from(&arguments.to);
     let failed = || format!("{} cannot be written", path.display());
@@ -52,9 +63,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some("npz") => Box::new(Npz::new(&path).with_context(failed)?),
         Some("zarr") => Box::new(Zarr::new(&path).with_context(failed)?),
         _ => {
-            return Err(
-                wrong("--to", format!("{:?}", arguments.to), "give FILE.npz, FOLDER.zarr or hf").into()
-            );
+            return Err(wrong(
+                "--to",
+                format!("{:?}", arguments.to),
+                "give FILE.npz, FOLDER.zarr, hf or model",
+            )
+            .into());
         }
     };
     let Some(text) = &arguments.text else {
@@ -120,8 +134,7 @@ fn numbers(key: &str, text: Option<&str>, count: usize) -> Result<Vec<usize>, Er
 }
 
 /// `model.safetensors` and a `config.json` that says all one needs to use it.
-fn weights(arguments: &Arguments, run: &Run) -> Result<()> {
-    let folder = arguments.out.clone().unwrap_or_else(|| run.folder().join("hf"));
+fn weights(arguments: &Arguments, run: &Run, folder: &Path) -> Result<()> {
     if let Some(there) = ["config.json", "model.safetensors"].iter().find(|name| folder.join(name).exists()) {
         bail!("{} is there already: choose another folder with --out", folder.join(there).display());
     }
@@ -136,7 +149,7 @@ fn weights(arguments: &Arguments, run: &Run) -> Result<()> {
         "step": step,
         "weights_sha256": sha256,
     });
-    let config = write(&folder, "config.json", &(serde_json::to_string_pretty(&config)? + "\n"))?;
+    let config = write(folder, "config.json", &(serde_json::to_string_pretty(&config)? + "\n"))?;
     let to = folder.join("model.safetensors");
     copy(&from.join("model.safetensors"), &to)?;
     crate::print(&format!("wrote {} and {}\n", config.display(), to.display()))

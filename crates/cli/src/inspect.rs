@@ -1,5 +1,6 @@
 //! Arguments shared by the commands that measure a run: which run, which checkpoint, which text.
 
+use crate::chosen::{Chosen, FOR_CORPUS};
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kuramoto_phase::{Subject, TextSource};
@@ -10,8 +11,8 @@ use strum::VariantNames;
 
 #[derive(clap::Args)]
 pub struct Inspect {
-    /// Run folder of a Kuramoto model
-    pub run: PathBuf,
+    /// Run folder of a Kuramoto model, or shipped model [default: tales-kuramoto]
+    run: Option<PathBuf>,
     /// Read this text instead of the validation split
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
@@ -37,13 +38,17 @@ impl Inspect {
         Ok(crate::threads(self.threads)?)
     }
 
-    pub fn open(&self) -> Result<Subject> {
+    pub fn chosen(&self) -> Result<Chosen> {
+        Chosen::new(self.run.as_deref(), FOR_CORPUS)
+    }
+
+    pub fn open(&self, chosen: &Chosen) -> Result<Subject> {
         let cache = self.cache.clone().unwrap_or_else(default_cache);
         let source = match &self.text {
             Some(path) => TextSource::File(path),
             None => TextSource::Validation { cache: &cache, data_path: self.data_path.as_deref() },
         };
-        Ok(Subject::open(&self.run, self.checkpoint.parse()?, source, self.windows)?)
+        Ok(Subject::open(&chosen.folder, self.checkpoint.parse()?, source, self.windows)?)
     }
 }
 

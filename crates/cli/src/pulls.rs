@@ -1,5 +1,6 @@
 //! `kuramoto pulls`: what the model expects after a byte, who pulled it, layer by layer, and which tokens lock.
 
+use crate::chosen::{Chosen, FOR_TEXT};
 use crate::table::Table;
 use crate::text::quoted;
 use anyhow::Result;
@@ -8,14 +9,13 @@ use kuramoto_phase::coalition::coalitions;
 use kuramoto_phase::prediction::{likeliest, probabilities};
 use kuramoto_phase::pull::{Pull, Pulls};
 use kuramoto_phase::survey::radii;
-use kuramoto_train::Run;
 use std::fmt::Write;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Run folder of a Kuramoto model
-    run: PathBuf,
+    /// Run folder of a Kuramoto model, or shipped model [default: tales-kuramoto]
+    run: Option<PathBuf>,
     /// Text to run through the model, no longer than its context
     #[arg(long)]
     prompt: String,
@@ -44,7 +44,7 @@ fn likely((byte, chance): &(u8, f64)) -> String {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let run = Run::open(&arguments.run)?;
+    let run = Chosen::new(arguments.run.as_deref(), FOR_TEXT)?.open()?;
     let (weights, _) = run.kuramoto(arguments.checkpoint.parse()?)?;
     Pulls::check(weights.network())?;
     let tokens = run.corpus().encode("--prompt", arguments.prompt.as_bytes())?;

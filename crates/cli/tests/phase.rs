@@ -204,3 +204,27 @@ fn choices_are_listed() {
         assert!(code == 0 && text.contains(part), "{command}: {text}");
     }
 }
+
+#[test]
+fn without_a_run_commands_use_a_model_that_comes_with_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |arguments: &[&str]| {
+        let output = kuramoto(folder.path()).args(arguments).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {error}");
+        (String::from_utf8_lossy(&output.stdout).into_owned(), error)
+    };
+    for model in ["tales-kuramoto"] {
+        assert!(said(&["models"]).0.contains(model));
+        assert!(said(&["generate", model, "--prompt", "Anna was a ", "--bytes", "20"]).0.len() >= 20);
+    }
+    let (_, error) = said(&["pulls", "--prompt", "Anna was a "]);
+    assert!(error.contains("no run given"), "{error}");
+    let (text, _) = said(&["diagnose", "--windows", "2", "--against", "none"]);
+    assert!(text.contains("tales-kuramoto-diagnostics"), "{text}");
+    // Nothing is written into the model's own folder.
+    let (text, _) = said(&["models", "--json"]);
+    let models: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let run = Path::new(models[0]["run"].as_str().unwrap());
+    assert!(run.join("config.toml").is_file() && !run.join("diagnostics").exists());
+}

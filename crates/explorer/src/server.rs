@@ -28,8 +28,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 /// What to serve, and where.
 pub struct Options {
-    /// Folder of runs.
-    pub folder: PathBuf,
+    /// Folders of runs.
+    pub folders: Vec<PathBuf>,
     /// Address to listen on.
     pub address: IpAddr,
     /// 0 for any that is free.
@@ -69,7 +69,7 @@ impl Server {
         let link = format!("http://{}/#token={token}", shown(address));
         let at_a_time = || Arc::new(Semaphore::new(options.at_a_time.max(1)));
         let shared = Arc::new(Shared {
-            catalogue: Arc::new(Catalogue::new(&options.folder)),
+            catalogue: Arc::new(Catalogue::new(&options.folders)),
             models: Models::default(),
             turns: at_a_time(),
             reads: at_a_time(),

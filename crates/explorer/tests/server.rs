@@ -45,7 +45,7 @@ impl Fixture {
         fs::write(folder.path().join("secret"), "secret").unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let options = Options {
-            folder: folder.path().join("runs"),
+            folders: vec![folder.path().join("runs")],
             address: [127, 0, 0, 1].into(),
             port: 0,
             at_a_time: 2,
