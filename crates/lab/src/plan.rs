@@ -165,6 +165,14 @@ impl Plan {
         })
     }
 
+    /// By how much the parameters of a run differ from those of the arm it is compared with, as a share of
+    /// these, where the plan has that arm.
+    pub fn off(&self, run: &Planned) -> Option<f64> {
+        let cell = (run.arm.counterpart()?, &*run.corpus, run.budget);
+        let other = self.runs.iter().find(|other| other.cell() == cell)?;
+        Some(run.parameters as f64 / other.parameters as f64 - 1.0)
+    }
+
     /// Operations of all runs.
     pub fn flops(&self) -> f64 {
         self.runs.iter().map(|run| run.flops).sum()

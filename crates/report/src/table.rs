@@ -1,4 +1,4 @@
-//! Aligned plain-text tables for a terminal.
+//! Aligned plain-text tables for a terminal, and numbers in them.
 
 /// Rows of cells under a header. Columns are as wide as their widest cell; the first is left-aligned, the
 /// others are right-aligned.
@@ -37,9 +37,21 @@ impl std::fmt::Display for TextTable {
     }
 }
 
+/// 1003386 as 1,003,386.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let comma = |i: usize| if i > 0 && (digits.len() - i).is_multiple_of(3) { "," } else { "" };
+    digits.char_indices().map(|(i, digit)| format!("{}{digit}", comma(i))).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::TextTable;
+    use super::{TextTable, thousands};
+
+    #[test]
+    fn thousands_have_commas() {
+        assert_eq!([0, 999, 1000, 1_003_386].map(thousands), ["0", "999", "1,000", "1,003,386"]);
+    }
 
     #[test]
     fn columns_line_up() {

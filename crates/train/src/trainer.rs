@@ -104,7 +104,7 @@ impl<'a> Trainer<'a> {
                 observer.warning(&format!("{ROWS} lacks {} of the rows of {taken} steps", rows.missing));
             }
             run.save_config(setting.disk)?;
-            recorder = Some(Recorder::resume(setting.disk, run.folder(), state.step, &rows)?);
+            recorder = Some(Recorder::resume(setting.disk, run, state.step, &rows)?);
             // An old summary is void once training goes on.
             if state.recorded() < steps {
                 run.remove_summary(setting.disk)?;
@@ -247,6 +247,12 @@ impl<'a> Trainer<'a> {
             return Err(Error::run(self.run.folder(), why));
         }
         self.check_saved()?;
+        if ended != Ended::Interrupted
+            && let Some(recorder) = &mut self.recorder
+            && let Some(trouble) = recorder.add_sample(self.setting.disk, self.run, self.state.step)
+        {
+            self.observer.warning(&trouble);
+        }
         let config = self.run.config();
         let best = self.state.best;
         let mut test = None;
