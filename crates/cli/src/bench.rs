@@ -11,6 +11,7 @@ use kuramoto_engine::scaling::Costs;
 use kuramoto_engine::{Batch, Cpu, Device, Shape, Timings, Update};
 use kuramoto_kernels::{arch, peak};
 use kuramoto_model::{Error, KuramotoConfig, ModelConfig, Network, TransformerConfig, Weights, with_network};
+use kuramoto_train::memory;
 use serde::{Deserialize, Serialize};
 use std::process::Command;
 use std::time::Instant;
@@ -316,6 +317,7 @@ fn measure(name: &str, how: How) -> Result<Measured> {
     let (shape, cpu) =
         (Shape { sequences: SEQUENCES, context: CONTEXT, lanes }, Cpu { pin, ..Cpu::new(threads) });
     let planned_bytes = cpu.planned_bytes(&model, &shape)?;
+    memory::check("the benchmark", planned_bytes as u64, "fewer threads")?;
     let mut engine = cpu.engine(&model, &shape)?;
     engine.start(1)?;
     let text: Vec<u8> =

@@ -1,6 +1,7 @@
 //! `kuramoto diagnose`: the paper's diagnostics, and others, of a run on a text.
 
 use crate::inspect::{Inspect, written};
+use crate::table::counted;
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kuramoto_phase::diagnostics::Diagnostics;
@@ -50,13 +51,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let folder = arguments.out.clone().unwrap_or_else(|| chosen.output("diagnostics"));
     let files = diagnostics.write(&folder)?;
     crate::print(&format!(
-        "{}: {} windows of {}, {:.4} bits per byte, after step {}\n\n{}\n{}",
+        "{}: {} of {}, {:.4} bits per byte, after step {}\n\n{}\n\n{}diagnostics.txt has every measure, what it \
+         means and what it is against; more in docs/phase.md#measures\n",
         chosen.name(),
-        windows.len(),
+        counted(windows.len(), "window"),
         subject.text,
         diagnostics.surveys.trained.bits_per_byte(),
         subject.step,
-        diagnostics.text(),
+        diagnostics.summary().join("\n"),
         written(&files)
     ))
 }

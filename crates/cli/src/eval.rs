@@ -1,5 +1,6 @@
 //! `kuramoto eval`: exact bits per byte of a split.
 
+use crate::checkpoint::Checkpoint;
 use crate::choice::choice;
 use crate::chosen::{Chosen, FOR_CORPUS};
 use crate::table::thousands;
@@ -17,9 +18,8 @@ pub struct Arguments {
     /// Which part of the corpus
     #[arg(long, value_parser = choice::<Split>(), default_value_t = Split::Validation)]
     split: Split,
-    /// best, last or step-N
-    #[arg(long, default_value = "best")]
-    checkpoint: String,
+    #[command(flatten)]
+    checkpoint: Checkpoint,
     /// Location of the corpus, if it is neither in the cache nor where the run found it
     #[arg(long, value_name = "PATH")]
     data_path: Option<String>,
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let split = arguments.split;
     let corpus = Corpus::of_run(&run, &arguments.cache.clone().unwrap_or_else(default_cache))?;
     let threads = crate::threads(arguments.threads)?;
-    let found = evaluate(&run, arguments.checkpoint.parse()?, &corpus, split, &Cpu::new(threads))?;
+    let found = evaluate(&run, arguments.checkpoint.of(&run)?, &corpus, split, &Cpu::new(threads))?;
     if arguments.json {
         let mut object = serde_json::to_value(&found)?;
         object["split"] = split.to_string().into();

@@ -1,7 +1,7 @@
 //! `kuramoto explore`: a local page to watch training and to look inside.
 
 use anyhow::{Context, Result, bail};
-use kuramoto_explorer::{Options, Server};
+use kuramoto_explorer::{Limits, Options, Server};
 use kuramoto_train::data::default_cache;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -28,8 +28,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some(folder) => bail!("{} is not a folder: give a folder of runs", folder.display()),
         None => vec!["runs".into(), kuramoto_models::unpack_all(&default_cache())?],
     };
-    let options =
-        Options { folders, address: arguments.host, port: arguments.port, at_a_time: crate::threads(None)? };
+    let options = Options {
+        folders,
+        address: arguments.host,
+        port: arguments.port,
+        at_a_time: crate::threads(None)?,
+        limits: Limits::default(),
+    };
     let runtime = tokio::runtime::Runtime::new().context("the server cannot be started")?;
     runtime.block_on(async {
         let place = format!("{}:{}", arguments.host, arguments.port);
@@ -46,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         // A page that is still open must not hold the program.
         tokio::select! {
-            served = server.run(std::future::pending()) => served.context("the server failed"),
+            served = server.run() => served.context("the server failed"),
             stopped = tokio::signal::ctrl_c() => stopped.context("cannot listen to Ctrl-C"),
         }
     })

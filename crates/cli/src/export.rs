@@ -1,16 +1,19 @@
 //! `kuramoto export`: a run's phases as NumPy or Zarr arrays, or its weights as a folder for others.
 
+use crate::checkpoint::Checkpoint;
 use crate::chosen::{Chosen, FOR_CORPUS};
 use crate::inspect::one_of;
 use crate::wrong;
 use anyhow::{Context, Result, bail};
 use kuramoto_phase::export::{Array, Npz, Selection, Store, Zarr, record};
+use kuramoto_phase::subject::check_memory;
 use kuramoto_report::write;
 use kuramoto_train::disk::System;
 use kuramoto_train::publish::publish;
-use kuramoto_train::{Error, Run, checkpoint};
-use std::fs;
+use kuramoto_train::{Error, Run, checkpoint, disk, hash};
 use std::path::{Path, PathBuf};
+
+const WEIGHTS: &str = "model.safetensors";
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -37,9 +40,8 @@ pub struct Arguments {
     /// Oscillators, from 0, as numbers and ranges (0-9,40) [default: all]
     #[arg(long)]
     oscillators: Option<String>,
-    /// Checkpoint: best, last or step-N
-    #[arg(long, default_value = "best")]
-    checkpoint: String,
+    #[command(flatten)]
+    checkpoint: Checkpoint,
     /// Folder of the weights with --to weights or model [default: weights or model in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -52,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match arguments.to.as_str() {
         "weights" => return weights(arguments, &run, &folder()),
         "model" => {
-            publish(&System, &run, arguments.checkpoint.parse()?, &folder())?;
+            publish(&System, &run, arguments.checkpoint.of(&run)?, &folder())?;
             return crate::print(&format!("wrote {}\n", folder().display()));
         }
         _ => {}
@@ -74,14 +76,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Some(text) = &arguments.text else {
         return Err(wrong("--text", "nothing", "give the file whose phases are to be recorded").into());
     };
-    let (weights, state) = run.kuramoto(arguments.checkpoint.parse()?)?;
+    let (weights, state) = run.kuramoto(arguments.checkpoint.of(&run)?)?;
+    check_memory(weights.network(), run.config().batch.context, 1)?;
     let config = weights.network().config();
     let selection = Selection {
         arrays: distinct(&arguments.arrays),
         layers: numbers("--layers", arguments.layers.as_deref(), config.layers)?,
         oscillators: numbers("--oscillators", arguments.oscillators.as_deref(), config.width)?,
     };
-    let bytes = fs::read(text).with_context(|| format!("{} cannot be read", text.display()))?;
+    let bytes = disk::read(text).with_context(|| format!("{} cannot be read", text.display()))?;
     if bytes.is_empty() {
         return Err(wrong(&text.display().to_string(), "an empty file", "give at least one byte").into());
     }
@@ -133,14 +136,22 @@ fn numbers(key: &str, text: Option<&str>, count: usize) -> Result<Vec<usize>, Er
     Ok(found)
 }
 
-/// `model.safetensors` and a `config.json` that says all one needs to use it.
+/// `model.safetensors` and a `config.json` that says all one needs to use it, which is written last: an export
+/// that was killed before can be repeated.
 fn weights(arguments: &Arguments, run: &Run, folder: &Path) -> Result<()> {
-    if let Some(there) = ["config.json", "model.safetensors"].iter().find(|name| folder.join(name).exists()) {
-        bail!("{} is there already: choose another folder with --out", folder.join(there).display());
-    }
-    let (from, step) = run.checkpoint(arguments.checkpoint.parse()?)?;
+    let (config, model) = (folder.join("config.json"), folder.join(WEIGHTS));
+    let (from, step) = run.checkpoint(arguments.checkpoint.of(run)?)?;
     let sha256 = checkpoint::verify(&from, run)?;
-    let config = serde_json::json!({
+    let is_ours = |path: &Path| disk::read(path).is_ok_and(|bytes| hash::of(&bytes) == sha256);
+    if let Some(there) =
+        [&config, &model].into_iter().find(|path| path.exists() && (*path == &config || !is_ours(path)))
+    {
+        bail!("{} is there already: choose another folder with --out", there.display());
+    }
+    let saved = from.join(WEIGHTS);
+    let bytes = disk::read(&saved).with_context(|| format!("{} cannot be read", saved.display()))?;
+    write(folder, WEIGHTS, bytes)?;
+    let description = serde_json::json!({
         "model_type": format!("kuramoto-attention/{}", run.config().model.kind().name()),
         "model": run.config().model,
         "context": run.config().batch.context,
@@ -149,12 +160,6 @@ fn weights(arguments: &Arguments, run: &Run, folder: &Path) -> Result<()> {
         "step": step,
         "weights_sha256": sha256,
     });
-    let config = write(folder, "config.json", &(serde_json::to_string_pretty(&config)? + "\n"))?;
-    let to = folder.join("model.safetensors");
-    copy(&from.join("model.safetensors"), &to)?;
-    crate::print(&format!("wrote {} and {}\n", config.display(), to.display()))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to).map(drop).with_context(|| format!("{} cannot be written", to.display()))
+    write(folder, "config.json", serde_json::to_string_pretty(&description)? + "\n")?;
+    crate::print(&format!("wrote {} and {}\n", config.display(), model.display()))
 }

@@ -1,10 +1,11 @@
 //! `kuramoto generate`: a model writes on from a prompt, byte by byte.
 
+use crate::checkpoint::Checkpoint;
 use crate::chosen::{Chosen, FOR_TEXT};
 use crate::text::{self, Stream};
 use anyhow::{Context, Result};
 use kuramoto_train::generate::{Sampling, default_prompt, generate};
-use kuramoto_train::{Error, Identity, Which};
+use kuramoto_train::{Error, Identity};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
@@ -47,15 +48,14 @@ pub struct Arguments {
     /// Seed of the draws
     #[arg(long, short, default_value_t = 0)]
     seed: u64,
-    /// best, last or step-N
-    #[arg(long, default_value = "best")]
-    checkpoint: String,
+    #[command(flatten)]
+    checkpoint: Checkpoint,
 }
 
 /// On a terminal, bytes that are no text are shown as \xNN; elsewhere every byte is written as it is.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let run = Chosen::new(arguments.run.as_deref(), FOR_TEXT)?.open()?;
-    let which: Which = arguments.checkpoint.parse()?;
+    let which = arguments.checkpoint.of(&run)?;
     let prompt = arguments.prompt(run.corpus())?;
     let mut out = io::stdout();
     let terminal = out.is_terminal();
@@ -123,7 +123,7 @@ impl Arguments {
         let (kept, skipped): (Vec<u8>, Vec<u8>) =
             given.into_iter().partition(|&byte| known[usize::from(byte)].is_some());
         if !skipped.is_empty() {
-            let count = crate::table::count(skipped.len(), "byte");
+            let count = crate::table::counted(skipped.len(), "byte");
             let shown = text::quoted(&skipped[..skipped.len().min(20)]);
             let more = if skipped.len() > 20 { " .." } else { "" };
             crate::note(&format!("left out {count} that {} does not have: {shown}{more}", corpus.name));

@@ -1,5 +1,6 @@
 //! Arguments shared by the commands that measure a run: which run, which checkpoint, which text.
 
+use crate::checkpoint::Checkpoint;
 use crate::chosen::{Chosen, FOR_CORPUS};
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -19,9 +20,8 @@ pub struct Inspect {
     /// Windows of text, spread evenly; 0 for all of it
     #[arg(long, default_value_t = 64)]
     windows: usize,
-    /// Checkpoint: best, last or step-N
-    #[arg(long, default_value = "best")]
-    checkpoint: String,
+    #[command(flatten)]
+    checkpoint: Checkpoint,
     /// Location of the corpus, if it is neither in the cache nor where the run found it
     #[arg(long, value_name = "PATH")]
     data_path: Option<String>,
@@ -48,7 +48,9 @@ impl Inspect {
             Some(path) => TextSource::File(path),
             None => TextSource::Validation { cache: &cache, data_path: self.data_path.as_deref() },
         };
-        Ok(Subject::open(&chosen.folder, self.checkpoint.parse()?, source, self.windows)?)
+        let run = chosen.open()?;
+        let which = self.checkpoint.of(&run)?;
+        Ok(Subject::open(run, which, source, self.windows, self.threads()?)?)
     }
 }
 

@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use kuramoto_phase::intervention::{Change, Intervention};
 use kuramoto_phase::lesion::{Lesion, Site, Trial, csv, figure, table};
 use kuramoto_report::write;
+use kuramoto_train::disk;
 use serde::Deserialize;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -40,6 +40,9 @@ pub struct Arguments {
     out: Option<PathBuf>,
 }
 
+/// Most draws of a lesion.
+const MAX_REPEATS: u64 = 10_000;
+
 pub fn run(arguments: &Arguments) -> Result<()> {
     let lesion = arguments.what;
     let top = if lesion == Lesion::Tau { f64::INFINITY } else { 1.0 };
@@ -51,6 +54,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             if top == 1.0 { "a dose is from 0 to 1" } else { "a dose is at least 0" },
         )
         .into());
+    }
+    if !(1..=MAX_REPEATS).contains(&arguments.repeats) {
+        return Err(
+            wrong("--repeats", arguments.repeats, format!("it must be from 1 to {MAX_REPEATS}")).into()
+        );
     }
     let doses = if arguments.doses.is_empty() { lesion.doses() } else { &arguments.doses };
     let chosen = arguments.inspect.chosen()?;
@@ -124,7 +132,7 @@ struct Own {
 
 /// Interventions and changes of one's own, beside the intact model.
 fn own(path: &Path, trial: &Trial<'_>) -> Result<()> {
-    let text = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = disk::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let own: Own =
         serde_json::from_slice(&text).with_context(|| format!("{} is not understood", path.display()))?;
     let (network, file) = (trial.weights.network(), path.display().to_string());

@@ -6,6 +6,7 @@
 //! 141 when nobody read its rows any more.
 
 mod bench;
+mod checkpoint;
 mod choice;
 mod chosen;
 mod describe;
@@ -32,6 +33,7 @@ mod table;
 mod text;
 mod train;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use kuramoto_engine::MAX_THREADS;
 use std::io::{self, Write};
@@ -128,8 +130,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints to standard output at once.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    // As in `note`; what a program reads, such as JSON, holds nothing of the kind.
+    let written = out.write_all(text::printable(text.as_bytes()).as_bytes()).and_then(|()| out.flush());
+    written.context("cannot write to standard output")
 }
 
 /// Prints a line to standard error, if anyone still reads it.

@@ -2,7 +2,7 @@
 
 use crate::describe;
 use crate::signals::Signals;
-use crate::table::{count, thousands};
+use crate::table::{counted, thousands};
 use indicatif::{ProgressBar, ProgressStyle};
 use kuramoto_train::{Observer, Row, State, TrainingPlan};
 use std::time::{Duration, Instant};
@@ -72,11 +72,12 @@ impl Progress {
         let bits = |nats: f64| nats / std::f64::consts::LN_2;
         // Validations and saving count too: the mean over all of this process.
         let (began, after) = self.began;
-        let left = began.elapsed().mul_f64((self.steps - row.step) as f64 / (row.step - after).max(1) as f64);
+        let share = (self.steps - row.step) as f64 / (row.step - after).max(1) as f64;
+        let left = began.elapsed().as_secs_f64() * share;
         let mut parts = vec![self.position(row.step)];
         parts.extend(state.validation.map(|bits| format!("validation {bits:.3}")));
         parts.extend(state.best.map(|best| format!("best {:.3}", best.bits_per_byte)));
-        parts.push(format!("{} left", duration(left)));
+        parts.push(format!("{} left", seconds(left)));
         parts.extend(state.recent_loss.map(|nats| format!("train {:.3}", bits(nats))));
         parts.push(format!("{} bytes/s", thousands(self.tokens_per_second.unwrap_or(0.0) as usize)));
         parts.extend(self.utilisation.map(|share| format!("{:.0}% of peak", 100.0 * share)));
@@ -185,10 +186,10 @@ fn describe(plan: &TrainingPlan) -> String {
         describe::model(&plan.config, plan.parameters),
         describe::corpus(&plan.corpus, plan.vocabulary, plan.splits),
         describe::length(&plan.config, plan.steps, plan.steps_per_epoch),
-        count(plan.threads, "thread"),
+        counted(plan.threads, "thread"),
         plan.device,
         plan.planned_bytes.div_ceil(1_000_000),
-        count(plan.validation_bytes, "byte"),
+        counted(plan.validation_bytes, "byte"),
         plan.run.display(),
     )
 }
@@ -207,8 +208,9 @@ fn fitted(parts: &[String], width: usize) -> String {
     line
 }
 
-/// 12 days, 1 h 02 m, 3 m 05 s, 12 s.
-pub fn duration(time: Duration) -> String {
+/// 12 days, 1 h 02 m, 3 m 05 s, 12 s; what a forged file may say instead of a time is no time.
+pub fn seconds(time: f64) -> String {
+    let Ok(time) = Duration::try_from_secs_f64(time) else { return "an unknown time".into() };
     match time.as_secs() {
         seconds @ 172_800.. => format!("{} days", seconds / 86_400),
         seconds @ 3600.. => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),

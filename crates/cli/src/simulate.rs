@@ -1,13 +1,18 @@
 //! `kuramoto simulate`: the classical Kuramoto model and its transition.
 
 use crate::inspect::{one_of, written};
+use crate::table::counted;
 use crate::wrong;
 use anyhow::{Context, Result, bail};
-use kuramoto_phase::classical::{Distribution, Graph, Watch, csv, figure, sweep, table};
+use indicatif::{ProgressBar, ProgressStyle};
+use kuramoto_phase::classical::{
+    Distribution, Graph, MAX_STEPS, Watch, csv, figure, sweep, sweep_bytes, table,
+};
 use kuramoto_report::write;
-use kuramoto_train::Error;
+use kuramoto_train::{Error, disk, memory};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -46,9 +51,15 @@ pub struct Arguments {
     out: PathBuf,
 }
 
+/// What makes a simulation need less memory.
+const LESS: &str = "fewer oscillators or a longer --step";
+
+/// Most oscillators on a random graph: so many are drawn for in minutes.
+const MAX_RANDOM: usize = 200_000;
+
 fn positive(key: &str, value: f64) -> Result<(), Error> {
     let fine = value > 0.0 && value.is_finite();
-    if fine { Ok(()) } else { Err(wrong(key, value, "it must be more than 0")) }
+    if fine { Ok(()) } else { Err(wrong(key, format!("{value:?}"), "it must be more than 0")) }
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -60,15 +71,41 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         positive(key, value)?;
     }
     let frequencies = arguments.frequencies.of_width(width);
+    let critical = frequencies.critical_coupling();
+    if !(critical.is_normal() && (4.0 * critical).is_finite()) {
+        return Err(wrong(
+            "--width",
+            format!("{width:?}"),
+            "its critical coupling must be a finite number above 0",
+        )
+        .into());
+    }
+    let watch = Watch { settle: arguments.settle, measure: arguments.measure, step: arguments.step };
+    if watch.steps() > MAX_STEPS {
+        let allowed = format!(
+            "with --settle and --measure that is {:.1e} steps; at most {MAX_STEPS:.0e} are taken",
+            watch.steps()
+        );
+        return Err(wrong("--step", format!("{:?}", arguments.step), allowed).into());
+    }
+    let threads = crate::threads(None)?;
+    memory::check("the simulation", sweep_bytes(count, &Graph::Complete, watch, threads), LESS)?;
     let graph = match (&arguments.graph, arguments.mean_degree) {
         (Some(path), _) => read_graph(path, count)?,
         (None, Some(degree)) => {
             positive("--mean-degree", degree)?;
+            if count > MAX_RANDOM {
+                let allowed = format!("with --mean-degree every two are drawn for: at most {MAX_RANDOM}");
+                return Err(wrong("--oscillators", count, allowed).into());
+            }
+            // Each edge is in two lists, which grow by doubling.
+            let edges = degree.min(count as f64) * count as f64 * 2.0 * size_of::<usize>() as f64;
+            memory::check("the random graph", edges as u64, "a lower --mean-degree")?;
             Graph::random(count, degree, arguments.seed)
         }
         (None, None) => Graph::Complete,
     };
-    let critical = frequencies.critical_coupling();
+    memory::check("the simulation", sweep_bytes(count, &graph, watch, threads), LESS)?;
     let couplings = match &arguments.couplings[..] {
         [] => (0..=32).map(|i| critical * f64::from(i) / 8.0).collect(),
         some => some.to_vec(),
@@ -76,21 +113,35 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(coupling) = couplings.iter().find(|coupling| !coupling.is_finite()) {
         return Err(wrong("--couplings", coupling, "give finite numbers").into());
     }
-    let watch = Watch { settle: arguments.settle, measure: arguments.measure, step: arguments.step };
-    let found = sweep(frequencies, count, &graph, &couplings, watch, arguments.seed);
+    // A folder that cannot be written is found now, not after minutes of work.
+    fs::create_dir_all(&arguments.out)
+        .with_context(|| format!("{} cannot be written", arguments.out.display()))?;
+    let bar = progress(couplings.len());
+    let found = sweep(frequencies, count, &graph, &couplings, watch, arguments.seed, || bar.inc(1));
+    bar.finish_and_clear();
     let mut files = vec![write(&arguments.out, "transition.csv", csv(&found))?];
     files.extend(figure(frequencies, &found).save(&arguments.out)?);
     crate::print(&format!(
-        "{count} oscillators, {} frequencies of width {width}: critical coupling {critical:.4} (of an \
-         infinite population, all with all)\n\n{}\n{}",
+        "{}, {} frequencies of width {width}: critical coupling {critical:.4} (of an infinite population, \
+         all with all)\n\n{}\n{}",
+        counted(count, "oscillator"),
         arguments.frequencies,
         table(&found),
         written(&files)
     ))
 }
 
+/// Couplings that are done; nothing where standard error is no terminal.
+fn progress(couplings: usize) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len} couplings  {elapsed} gone  {eta} left");
+    let bar = ProgressBar::new(couplings as u64).with_style(style.expect("the template is well formed"));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
 fn read_graph(path: &Path, count: usize) -> Result<Graph> {
-    let text = fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = disk::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let mut edges = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let ends: Vec<usize> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();

@@ -53,6 +53,23 @@ fn ablations_are_matched_again() {
     ");
 }
 
+/// A narrow model has heads of fewer channels than the transport has ranks: such widths are skipped.
+#[test]
+fn widths_that_are_refused_are_skipped() {
+    let arguments = ["match", "--budget", "30000", "--heads", "2", "--ablation", "low-rank-transport"];
+    insta::assert_snapshot!(session(&arguments), @"
+    exit 0
+    budget 30,000: layers 4, heads 2, vocabulary 205, low-rank-transport
+
+    model         width  parameters  off budget
+    kuramoto     k = 24      29,746      -0.85%
+    transformer  d = 20      34,645     +15.48%
+    ");
+    // The narrowest model that there is: four channels a head.
+    let arguments = ["match", "--budget", "1", "--heads", "8", "--ablation", "low-rank-transport"];
+    assert!(session(&arguments).contains("k = 32 "));
+}
+
 #[test]
 fn json_is_one_object() {
     let output = session(&["match", "--budget", "5M", "--vocab", "201", "--json"]);

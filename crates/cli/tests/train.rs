@@ -122,12 +122,36 @@ fn signals_save_and_exit_with_their_code() {
         let summary: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
         assert_eq!(summary["ended"], "interrupted");
         let steps = summary["steps"].as_u64().unwrap();
-        assert_eq!(
-            fs::read_to_string(run.join("last")).unwrap(),
-            format!("step-{steps}\n"),
-            "the last step is saved"
-        );
+        // In a validation its state is kept apart from those that were validated.
+        let is_last =
+            fs::read_to_string(run.join("last")).is_ok_and(|last| last == format!("step-{steps}\n"));
+        let kept = run.join(format!("checkpoints/.step-{steps}.unvalidated/manifest.json"));
+        assert!(is_last || kept.exists(), "step {steps} is saved");
     }
+}
+
+/// A validation of many seconds is left at once, and its step is saved.
+#[cfg(unix)]
+#[test]
+fn a_signal_is_seen_during_a_validation() {
+    let folder = scratch();
+    let line = "train --set data.bytes=8000000 --batch 1 --context 256 --width 176 --steps 1 --threads 1 \
+                --validation-windows 0 --out run";
+    let mut child = spawn(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+    let kept = folder.path().join("run/checkpoints/.step-1.unvalidated/manifest.json");
+    for _ in 0..6000 {
+        if kept.exists() || child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(kept.exists(), "a validation of more than a second saves its step first");
+    let asked = std::time::Instant::now();
+    std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    // A second, and room for a machine with other work.
+    assert!(asked.elapsed() < Duration::from_secs(4), "it took {:?}", asked.elapsed());
+    assert!(!fs::exists(folder.path().join("run/last")).unwrap(), "the validation was not done");
 }
 
 /// `train --json | head -n 3`

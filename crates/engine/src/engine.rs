@@ -33,6 +33,8 @@ pub struct Arenas<'a> {
 pub trait Device: Sync {
     /// Bytes an engine will hold, known before it is made.
     fn planned_bytes(&self, model: &ModelConfig, shape: &Shape) -> Result<usize>;
+    /// Bytes an evaluator will hold.
+    fn evaluation_bytes(&self, model: &ModelConfig, context: usize) -> Result<usize>;
     /// An engine for training. Its parameters are zero until it is started or loaded.
     fn engine(&self, model: &ModelConfig, shape: &Shape) -> Result<Box<dyn Engine>>;
     /// These parameters, to evaluate and no more.

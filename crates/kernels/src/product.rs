@@ -79,9 +79,10 @@ impl<F: Real> Packed<F> {
         Packed { data: AlignedVec::zeros(Self::floats(depth, width)), depth: 0, width: 0, tile }
     }
 
-    /// Elements that `with_capacity(depth, width)` allocates.
+    /// Elements that `with_capacity(depth, width)` allocates; more than there can be if they cannot be counted.
     pub fn floats(depth: usize, width: usize) -> usize {
-        depth * width.next_multiple_of(F::microkernels().tile)
+        let padded = width.checked_next_multiple_of(F::microkernels().tile);
+        padded.and_then(|padded| depth.checked_mul(padded)).unwrap_or(usize::MAX)
     }
 
     fn shape(&mut self, depth: usize, width: usize) {

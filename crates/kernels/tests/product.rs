@@ -145,3 +145,28 @@ fn empty_dimensions() {
     product(&mut c, 4, 2, View::rows(&[], 0), &packed, false, Causal::Full);
     assert_eq!(c, [0.0; 8], "an empty sum is zero");
 }
+
+/// Sizes whose product is more than a number can hold must not pass the checks that guard the unsafe code.
+#[test]
+fn sizes_that_wrap_are_refused() {
+    let _turn = turn();
+    let refused = |attempt: &dyn Fn()| {
+        let attempt = std::panic::AssertUnwindSafe(attempt);
+        let panic = std::panic::catch_unwind(attempt).expect_err("it was accepted");
+        panic.downcast_ref::<String>().cloned().unwrap_or_default()
+    };
+    const HALF: usize = 1 << (usize::BITS - 1);
+    let a = [1.0f32; 16];
+    let mut packed = Packed::with_capacity(1, 1);
+    packed.pack(&a, 1, 1, 1);
+    // (3 - 1) rows of HALF are 0 modulo the word.
+    let output =
+        refused(&|| product(&mut [0.0; 16], HALF, 3, View::rows(&a, 1), &packed, false, Causal::Full));
+    assert!(output.contains("output 3 x 1 does not fit"), "{output}");
+    let left = refused(&|| product(&mut [0.0; 16], 1, 3, View::rows(&a, HALF), &packed, false, Causal::Full));
+    assert!(left.contains("left operand is shorter"), "{left}");
+    // One more row than the word holds strips of 64, which is a multiple of every tile.
+    let depth = (1 << (usize::BITS - 6)) + 1;
+    let packing = refused(&|| Packed::with_capacity(1, 64).pack(&a, 0, depth, 64));
+    assert!(packing.contains("packing"), "{packing}");
+}

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::runner::{Status, status};
 use kuramoto_engine::Cpu;
+use kuramoto_train::disk;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ pub const GRACE: u64 = 120;
 
 impl Task {
     fn megabytes(&self, plan: &Plan) -> Result<u64> {
-        // The corpus is memory-mapped and counts where pages are charged to the task that reads them first.
+        // The program, and the corpus, which every task reads into memory.
         const REST: u64 = 512;
         if let Some(megabytes) = self.megabytes {
             return Ok(megabytes);
@@ -200,7 +201,7 @@ pub const KUBERNETES_FILE: &str = "job.yaml";
 pub fn write(plan: &Plan, file: &str, text: &str) -> Result<PathBuf> {
     let path = plan.folder().join(file);
     let failed = |error: std::io::Error| Error::plan(&path, format!("it cannot be written: {error}"));
-    match fs::read(&path) {
+    match disk::read(&path) {
         Ok(old) if old == text.as_bytes() => return Ok(path),
         Ok(_) => {
             let free = (1..).map(|n| plan.folder().join(format!("{file}.{n}"))).find(|other| !other.exists());
@@ -209,7 +210,8 @@ pub fn write(plan: &Plan, file: &str, text: &str) -> Result<PathBuf> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(Error::plan(&path, format!("it is there and cannot be read: {error}"))),
     }
-    fs::write(&path, text).map_err(failed)?;
+    kuramoto_report::write(plan.folder(), file, text)
+        .map_err(|error| Error::plan(plan.folder(), error.to_string()))?;
     // Slurm does not make the folder of its logs.
     fs::create_dir_all(plan.folder().join("logs")).map_err(failed)?;
     Ok(path)

@@ -1,7 +1,8 @@
 //! Parameter counts and matched widths.
 //!
 //! Depth, heads, vocabulary and budget are fixed; widths are the multiples of lcm(4, heads); the width whose
-//! count is nearest to the budget is taken, the smaller one of a tie.
+//! count is nearest to the budget is taken, the smaller one of a tie. Widths that the configuration refuses are
+//! skipped.
 
 use crate::config::MAX_WIDTH;
 use crate::error::{Error, Result, within};
@@ -29,8 +30,11 @@ fn nearest(heads: usize, budget: usize, mut count: impl FnMut(usize) -> Result<u
     within("heads", heads, 1..=MAX_WIDTH / 4)?;
     let step = [1, 2, 4].map(|by| by * heads).into_iter().find(|s| s % 4 == 0).unwrap_or(4 * heads);
     let mut matched = |i: usize| count(i * step).map(|parameters| Matched { width: i * step, parameters });
-    let (mut low, mut high) = (1, MAX_WIDTH / step);
-    let (smallest, largest) = (matched(low)?, matched(high)?);
+    let mut high = MAX_WIDTH / step;
+    let largest = matched(high)?;
+    // Narrow models may be refused, such as those whose heads are narrower than the rank of their transport.
+    let mut low = (1..high).find(|&i| matched(i).is_ok()).unwrap_or(high);
+    let smallest = matched(low)?;
     if budget == 0 || budget > largest.parameters {
         return Err(Error::Field {
             field: "budget",

@@ -2,10 +2,11 @@
 
 use crate::KuramotoWeights;
 use crate::error::{Error, Result};
+use crate::trace::Trace;
 use crate::windows::Text;
+use kuramoto_model::{Kuramoto, Network};
 use kuramoto_train::windows::{Window, sample};
-use kuramoto_train::{Corpus, Run, Split, Which};
-use std::fs;
+use kuramoto_train::{Corpus, Run, Split, Which, disk, memory};
 use std::path::Path;
 
 /// Which text a model reads.
@@ -37,12 +38,18 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Opens a run of a Kuramoto model with `count` windows of a text, spread evenly; 0 for all of it.
-    pub fn open(folder: &Path, checkpoint: Which, source: TextSource<'_>, count: usize) -> Result<Subject> {
-        let mut run = Run::open(folder)?;
+    /// Takes the Kuramoto model of a run and `count` windows of a text, spread evenly; 0 for all of it.
+    /// `threads` will read them.
+    pub fn open(
+        mut run: Run,
+        checkpoint: Which,
+        source: TextSource<'_>,
+        count: usize,
+        threads: usize,
+    ) -> Result<Subject> {
         let (weights, state) = run.kuramoto(checkpoint)?;
         let context = run.config().batch.context;
-        let (text, pairs) = match source {
+        let (text, pairs): (String, Vec<_>) = match source {
             TextSource::File(path) => (path.display().to_string(), of_file(&run, path, context, count)?),
             TextSource::Validation { cache, data_path } => {
                 if let Some(path) = data_path {
@@ -59,6 +66,7 @@ impl Subject {
                 (name, windows.into_iter().map(read).collect())
             }
         };
+        check_memory(weights.network(), context, threads.min(pairs.len()))?;
         Ok(Subject { weights, step: state.step, seed: run.config().seed, text, pairs })
     }
 
@@ -68,8 +76,20 @@ impl Subject {
     }
 }
 
+/// Bytes that drawing takes.
+const FIGURES: usize = 64 << 20;
+
+/// Says so if `threads` that each read windows of `n` bytes will not fit in memory.
+pub fn check_memory(network: &Kuramoto, n: usize, threads: usize) -> Result<()> {
+    // A measure and its surrogates hold two traces at a time, and as much again of what they derive.
+    let traces = 4 * Trace::<f32>::planned_bytes(network.config(), n);
+    let each = Network::<f32>::workspace_bytes(network) + traces;
+    let planned = threads.saturating_mul(each).saturating_add(FIGURES);
+    Ok(memory::check("reading the model", planned as u64, memory::SMALLER)?)
+}
+
 fn of_file(run: &Run, path: &Path, context: usize, count: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    let bytes = fs::read(path).map_err(|cause| Error::Read { path: path.into(), cause })?;
+    let bytes = disk::read(path).map_err(|cause| Error::Read { path: path.into(), cause })?;
     if bytes.len() < 2 {
         return Err(Error::Short { path: path.into(), bytes: bytes.len() });
     }

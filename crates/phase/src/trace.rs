@@ -1,7 +1,7 @@
 //! What a model leaves at its hook points while it runs over a window of text.
 
 use kuramoto_kernels::Real;
-use kuramoto_model::{Gates, Hooks, Kuramoto};
+use kuramoto_model::{Gates, Hooks, Kuramoto, KuramotoConfig};
 
 /// What one window left at the hook points.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,13 @@ impl<F: Real> Trace<F> {
             value: rooms(layers),
             value_drift: rooms(layers),
         }
+    }
+
+    /// Bytes that the trace of a window of `n` tokens holds.
+    pub fn planned_bytes(config: &KuramotoConfig, n: usize) -> usize {
+        // Phases, middles and three gates; couplings.
+        let floats = config.layers * (5 * n * config.width + config.heads * n * n) + n * config.width;
+        floats * size_of::<F>()
     }
 
     /// Layers.

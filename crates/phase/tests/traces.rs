@@ -192,8 +192,9 @@ fn diagnostics_are_written_and_said() {
     }
     let folder = tempfile::tempdir().unwrap();
     let files = found.write(&folder.path().join("new")).unwrap();
-    assert_eq!(files.len(), 8);
-    let table = std::fs::read_to_string(&files[0]).unwrap();
+    assert_eq!(files.len(), 9);
+    assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), text);
+    let table = std::fs::read_to_string(&files[1]).unwrap();
     assert!(
         table.starts_with("measure,layer,mean,sd,low,high,z_uniform,uniform_mean\nlocal-order,0,"),
         "{table}"

@@ -11,27 +11,41 @@ pub mod document;
 pub mod figure;
 pub mod statistics;
 pub mod table;
+mod wrap;
 
 pub use csv::Csv;
 pub use document::Document;
 pub use figure::Figure;
 pub use table::TextTable;
+pub use wrap::wrap;
 
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// Writes a file into a folder, which is created if it does not exist. It is written beside and renamed, so
 /// that the old or the new one is there, whole. An error names the path.
 pub fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
     let (path, beside) = (folder.join(name), folder.join(format!(".{name}.partial")));
     let written = fs::create_dir_all(folder)
-        .and_then(|()| fs::write(&beside, content))
+        // What a killed process left, or anything else of that name, which might not even be a file.
+        .and_then(|()| fs::remove_file(&beside).or_else(absent))
+        .and_then(|()| File::create_new(&beside)?.write_all(content.as_ref()))
         .and_then(|()| fs::rename(&beside, &path));
     written.map_err(|error| {
         fs::remove_file(&beside).ok();
-        io::Error::new(error.kind(), format!("{} cannot be written: {error}", path.display()))
+        cannot_write(&path, &error)
     })?;
     Ok(path)
+}
+
+/// The error that names what cannot be written.
+pub fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{} cannot be written: {error}", path.display()))
+}
+
+fn absent(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 #[cfg(test)]

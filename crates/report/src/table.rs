@@ -1,4 +1,4 @@
-//! Aligned plain-text tables for a terminal.
+//! Aligned plain-text tables for a terminal, and numbers in them.
 
 /// Rows of cells under a header. Columns are as wide as their widest cell; the first is left-aligned, the
 /// others are right-aligned unless they are said to hold text.
@@ -36,9 +36,11 @@ impl std::fmt::Display for TextTable {
             let mut line = String::new();
             for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 let gap = if c == 0 { "" } else { "  " };
+                // Not by a width in a format, which has an upper limit.
+                let padding = " ".repeat(width - cell.chars().count());
                 line += &match c == 0 || self.left.contains(&c) {
-                    true => format!("{gap}{cell:<width$}"),
-                    false => format!("{gap}{cell:>width$}"),
+                    true => format!("{gap}{cell}{padding}"),
+                    false => format!("{gap}{padding}{cell}"),
                 };
             }
             writeln!(f, "{}", line.trim_end())?;
@@ -47,9 +49,21 @@ impl std::fmt::Display for TextTable {
     }
 }
 
+/// 1003386 as 1,003,386.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let comma = |i: usize| if i > 0 && (digits.len() - i).is_multiple_of(3) { "," } else { "" };
+    digits.char_indices().map(|(i, digit)| format!("{}{digit}", comma(i))).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::TextTable;
+    use super::{TextTable, thousands};
+
+    #[test]
+    fn thousands_have_commas() {
+        assert_eq!([0, 999, 1000, 1_003_386].map(thousands), ["0", "999", "1,000", "1,003,386"]);
+    }
 
     #[test]
     fn columns_line_up() {
@@ -60,5 +74,12 @@ mod tests {
         let mut table = TextTable::new(&["run", "note"]).left_aligned(&[1]);
         table.row(["a".into(), "x".into()]);
         assert_eq!(table.to_string(), "run  note\na    x\n");
+    }
+
+    #[test]
+    fn cells_of_any_length() {
+        let mut table = TextTable::new(&["measure", "x"]);
+        table.row(["a".into(), "x".repeat(100_000)]);
+        assert_eq!(table.to_string().len(), 2 * (100_000 + 10));
     }
 }

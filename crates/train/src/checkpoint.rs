@@ -5,7 +5,7 @@
 //! none), `state.json`, and `manifest.json` with the length and sha256 of each, written last. A checkpoint is
 //! written beside, synced, then renamed.
 
-use crate::config::{BadSteps, Checkpoints, Config, Length, Policy};
+use crate::config::{BadSteps, Checkpoints, Config, Length, Policy, USUAL_MINUTES};
 use crate::data::Identity;
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
@@ -25,6 +25,8 @@ const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const STATE: &str = "state.json";
 const CONFIG: &str = "config.json";
+/// Ending of the folder of a state that is not validated yet.
+const UNVALIDATED: &str = ".unvalidated";
 /// Of a checkpoint: holds the hashes of its other files.
 pub const MANIFEST: &str = "manifest.json";
 
@@ -57,7 +59,7 @@ pub fn fingerprint(config: &Config) -> String {
     config.data.corpus.clear();
     config.data.path.clear();
     (config.validation.patience, config.validation.test) = (0, false);
-    config.checkpoints = Checkpoints { every: 0, keep: 0 };
+    config.checkpoints = Checkpoints { every: 0, keep: 0, minutes: USUAL_MINUTES };
     config.bad_steps = BadSteps { policy: Policy::Stop, spike: 0.0 };
     if let Some(from) = &mut config.init_from {
         from.run.clear();
@@ -98,6 +100,12 @@ pub struct Loaded {
 /// `checkpoints/step-N` of a run.
 pub fn folder(run: &Path, step: u64) -> PathBuf {
     run.join("checkpoints").join(format!("step-{step}"))
+}
+
+/// Where the state after a step is kept while that step is validated. It is no checkpoint for readers: what it
+/// would be judged by is not known yet.
+pub(crate) fn unvalidated_folder(run: &Path, step: u64) -> PathBuf {
+    run.join("checkpoints").join(format!(".step-{step}{UNVALIDATED}"))
 }
 
 /// Saves a checkpoint as `folder`. If one is there it is left as it is: the same step has the same bits.
@@ -204,6 +212,10 @@ pub fn load(folder: &Path, run: &Run, layout: &Layout, with_moments: bool) -> Re
         return Err(Error::checkpoint(folder.join(STATE), why));
     }
     let parameters = arena(&folder.join(MODEL), &manifest.read(folder, MODEL)?, layout, "")?;
+    if parameters.iter().any(|x| !x.is_finite()) {
+        // None is ever saved: this is no checkpoint of ours, whatever its manifest says.
+        return Err(Error::checkpoint(folder.join(MODEL), "it holds parameters that are not finite"));
+    }
     let moments = if with_moments {
         if !manifest.files.contains_key(OPTIMIZER) {
             let why =
@@ -244,13 +256,24 @@ pub fn identity(folder: &Path) -> Result<String> {
 /// Steps of the checkpoints in a run, newest first. A folder that cannot be read is an error: it may hold
 /// some.
 pub fn steps(run: &Path) -> Result<Vec<u64>> {
+    listed(run, "step-", "")
+}
+
+/// Steps whose states are kept while they are validated, newest first.
+pub(crate) fn unvalidated_steps(run: &Path) -> Result<Vec<u64>> {
+    listed(run, ".step-", UNVALIDATED)
+}
+
+/// Numbers between `prefix` and `suffix` in the names of the entries among the checkpoints.
+fn listed(run: &Path, prefix: &str, suffix: &str) -> Result<Vec<u64>> {
     let folder = run.join("checkpoints");
     let mut steps = Vec::new();
     for entry in fs::read_dir(&folder).at("list", &folder)? {
         let name = entry.at("list", &folder)?.file_name();
-        let step = name.to_str().and_then(|name| name.strip_prefix("step-")?.parse::<u64>().ok());
+        let number = name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(suffix));
         // `step-0025` is nothing that was ever saved.
-        steps.extend(step.filter(|step| name.to_str() == Some(&format!("step-{step}"))));
+        let step = number.and_then(|text| text.parse().ok().filter(|step: &u64| step.to_string() == text));
+        steps.extend(step);
     }
     steps.sort_unstable_by(|a, b| b.cmp(a));
     Ok(steps)

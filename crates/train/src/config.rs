@@ -195,8 +195,11 @@ pub struct Validation {
     pub test: bool,
 }
 
+/// Minutes between checkpoints where nothing else is said.
+pub const USUAL_MINUTES: f64 = 10.0;
+
 /// When the state is saved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Checkpoints {
     /// Steps between checkpoints; 0 for whenever training is validated. A new best and the last step are
@@ -204,6 +207,18 @@ pub struct Checkpoints {
     pub every: u64,
     /// Checkpoints that are kept besides the best; 0 for all.
     pub keep: usize,
+    /// Minutes after which the state is saved in any case; 0 for never. The usual value is not written, so
+    /// that the files and hashes of earlier runs and plans stay what they are.
+    #[serde(default = "usual_minutes", skip_serializing_if = "is_usual")]
+    pub minutes: f64,
+}
+
+fn usual_minutes() -> f64 {
+    USUAL_MINUTES
+}
+
+fn is_usual(minutes: &f64) -> bool {
+    *minutes == USUAL_MINUTES
 }
 
 /// What to do about a step whose loss or gradient is not finite, or whose loss leaps.
@@ -328,6 +343,7 @@ impl Config {
         number("optimizer.epsilon", optimizer.epsilon, f64::MIN_POSITIVE, f64::MAX)?;
         number("optimizer.weight-decay", optimizer.weight_decay, 0.0, 1e6)?;
         number("optimizer.clip", optimizer.clip, 0.0, f64::MAX)?;
+        number("checkpoints.minutes", self.checkpoints.minutes, 0.0, 1e6)?;
         match self.bad_steps.spike {
             0.0 => Ok(()),
             spike => number("bad-steps.spike", spike, 1.0, f64::MAX),

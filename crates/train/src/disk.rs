@@ -35,15 +35,15 @@ impl Disk for System {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        fs::write(path, bytes)
+        open_to_write(path, OpenOptions::new().write(true).create(true).truncate(true))?.write_all(bytes)
     }
 
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        OpenOptions::new().append(true).create(true).open(path)?.write_all(bytes)
+        open_to_write(path, OpenOptions::new().append(true).create(true))?.write_all(bytes)
     }
 
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
-        OpenOptions::new().write(true).open(path)?.set_len(length)
+        open_to_write(path, OpenOptions::new().write(true))?.set_len(length)
     }
 
     fn sync(&self, path: &Path) -> io::Result<()> {
@@ -69,11 +69,19 @@ impl Disk for System {
 
 /// Opens a regular file to read. A pipe, socket or device in the place of a file would wait for ever.
 pub fn open(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(not_regular()) }
+}
+
+/// Opens a regular file to write, or makes it.
+pub(crate) fn open_to_write(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => Err(not_regular()),
+        _ => options.open(path),
     }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 /// Reads a regular file.
@@ -91,9 +99,13 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 /// Writes a file so that either the old or the new one is there, whole, whatever happens.
 pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = hidden(path, "partial");
-    disk.write(&beside, bytes).at("write", &beside)?;
-    disk.sync(&beside).at("write", &beside)?;
-    disk.rename(&beside, path).at("write", path)?;
+    let written = disk.write(&beside, bytes).and_then(|()| disk.sync(&beside)).at("write", &beside);
+    let renamed = written.and_then(|()| disk.rename(&beside, path).at("write", path));
+    if renamed.is_err() {
+        // It only takes room, which may be what is missing.
+        disk.remove_file(&beside).ok();
+    }
+    renamed?;
     sync_parent(disk, path)
 }
 
@@ -172,6 +184,21 @@ impl Appender {
         if !self.is_done() {
             return Err(io::Error::from(io::ErrorKind::StorageFull)).at("write", &self.path);
         }
-        disk.sync(&self.path).at("write", &self.path)
+        // Before the first row there is no file.
+        if self.length == 0 { Ok(()) } else { disk.sync(&self.path).at("write", &self.path) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_replaced_leaves_nothing_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("last");
+        fs::create_dir(&path).unwrap();
+        assert!(replace(&System, &path, b"step-1").unwrap_err().to_string().contains("last"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

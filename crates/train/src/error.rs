@@ -78,13 +78,16 @@ pub enum Error {
         /// Why it cannot be read.
         cause: io::Error,
     },
-    /// The plan does not fit in memory.
+    /// What was asked for does not fit in memory.
     #[error(
-        "training needs {} MB and {} MB are free: use fewer threads, a shorter batch.context or a smaller \
-         model",
-        planned / 1_000_000, available / 1_000_000
+        "{what} needs {} MB of memory and {} MB are free: use {less}, or a machine with more",
+        planned.div_ceil(1_000_000), available / 1_000_000
     )]
     Memory {
+        /// What needs it.
+        what: &'static str,
+        /// What would need less.
+        less: &'static str,
         /// Bytes planned.
         planned: u64,
         /// Bytes free.

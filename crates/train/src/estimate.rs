@@ -2,7 +2,7 @@
 
 use crate::data::Split;
 use crate::error::Result;
-use crate::evaluate::bits_per_byte;
+use crate::evaluate::Reading;
 use crate::session::Prepared;
 use crate::setting::Setting;
 use crate::trainer::update;
@@ -14,8 +14,6 @@ use std::time::{Duration, Instant};
 const MEASURED: Duration = Duration::from_secs(2);
 /// Steps that are measured at most.
 const MOST_STEPS: u64 = 50;
-/// Windows that are validated at a time.
-const WINDOWS: usize = 64;
 
 /// How long training would take.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -68,15 +66,11 @@ impl Prepared {
         }
         let seconds_per_step = began.elapsed().as_secs_f64() / measured as f64;
         let judged = windows::sample(corpus.split(Split::Validation), context, config.validation.windows);
-        let (began, mut read) = (Instant::now(), 0);
-        for some in judged.chunks(WINDOWS) {
-            bits_per_byte(&mut *engine, 1, corpus, some)?;
-            read += some.len();
-            if began.elapsed() >= MEASURED {
-                break;
-            }
-        }
-        let seconds_per_validation = began.elapsed().as_secs_f64() * judged.len() as f64 / read.max(1) as f64;
+        let mut reading = Reading::new(corpus, setting.device.group(), &judged);
+        let began = Instant::now();
+        while reading.advance(&mut *engine)? && began.elapsed() < MEASURED {}
+        let share = judged.len() as f64 / reading.windows_read().max(1) as f64;
+        let seconds_per_validation = began.elapsed().as_secs_f64() * share;
         let every = if config.validation.every == 0 { steps_per_epoch } else { config.validation.every };
         let validations = steps.div_ceil(every);
         Ok(Estimate {

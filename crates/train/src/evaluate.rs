@@ -2,42 +2,81 @@
 
 use crate::data::{Corpus, Split};
 use crate::error::Result;
+use crate::memory;
 use crate::run::{Run, Which};
 use crate::windows::{self, Window};
-use kuramoto_engine::{Batch, Device, Evaluator};
+use kuramoto_engine::{Batch, Device, Evaluator, Group};
 use kuramoto_model::with_network;
+use std::sync::Arc;
+use std::time::Instant;
 
-/// Sequences that a process evaluates at a time; the sums do not depend on it.
-const SEQUENCES: usize = 64;
+/// Seconds between two looks at whether a reading should stop.
+const PAUSE: f64 = 0.3;
+/// Sequences that a process evaluates at first, and at most, before it looks.
+const SEQUENCES: (usize, usize) = (8, 4096);
 
-/// Mean bits per byte over the targets of `windows`, each seeing its own window only. Where several processes
-/// work together they share the windows; the sum is taken window by window in order, so it is the same bits
-/// for any number of threads and processes.
-pub fn bits_per_byte(
-    evaluator: &mut dyn Evaluator,
-    processes: usize,
-    corpus: &Corpus,
-    windows: &[Window],
-) -> Result<f64> {
-    let mut sums = Vec::with_capacity(windows.len());
-    let (mut tokens, mut targets) = (Vec::new(), Vec::new());
-    // A batch holds windows of one length; only the last window of a split may be shorter.
-    for windows in
-        windows.chunk_by(|a, b| a.len == b.len).flat_map(|alike| alike.chunks(SEQUENCES * processes))
-    {
-        let length = windows[0].len;
-        tokens.resize(windows.len() * length, 0);
-        targets.resize(windows.len() * length, 0);
-        let rows = tokens.chunks_mut(length).zip(targets.chunks_mut(length));
-        for (window, (tokens, targets)) in windows.iter().zip(rows) {
-            corpus.read(*window, tokens, targets);
-        }
-        let first = sums.len();
-        sums.resize(first + windows.len(), 0.0);
-        evaluator.evaluate(&Batch { tokens: &tokens, targets: &targets, length }, &mut sums[first..])?;
+/// The loss of windows of a corpus, each seeing its own window only, read piece by piece so that it can be
+/// broken off. Where several processes work together they share the windows. The sum is taken window by
+/// window in order, so it is the same bits for any number of threads and processes, and for any pieces.
+pub(crate) struct Reading<'a> {
+    corpus: &'a Corpus,
+    group: Arc<dyn Group>,
+    windows: &'a [Window],
+    /// Nats of the windows that were read.
+    sums: Vec<f64>,
+    /// Sequences that each process takes next; process 0 decides by its clock.
+    sequences: usize,
+    tokens: Vec<u8>,
+    targets: Vec<u8>,
+}
+
+impl<'a> Reading<'a> {
+    pub fn new(corpus: &'a Corpus, group: Arc<dyn Group>, windows: &'a [Window]) -> Reading<'a> {
+        let (sums, tokens, targets) = (Vec::with_capacity(windows.len()), Vec::new(), Vec::new());
+        Reading { corpus, group, windows, sums, sequences: SEQUENCES.0, tokens, targets }
     }
-    let bytes: usize = windows.iter().map(|window| window.len).sum();
-    Ok(sums.iter().sum::<f64>() / std::f64::consts::LN_2 / bytes.max(1) as f64)
+
+    /// Reads the next windows; false once all are read.
+    pub fn advance(&mut self, evaluator: &mut dyn Evaluator) -> Result<bool> {
+        let started = Instant::now();
+        let first = self.sums.len();
+        let left = &self.windows[first..];
+        // A batch holds windows of one length; only the last window of a split may be shorter.
+        let Some(alike) = left.chunk_by(|a, b| a.len == b.len).next() else { return Ok(false) };
+        let windows = &alike[..alike.len().min(self.sequences * self.group.size())];
+        let length = windows[0].len;
+        self.tokens.resize(windows.len() * length, 0);
+        self.targets.resize(windows.len() * length, 0);
+        let rows = self.tokens.chunks_mut(length).zip(self.targets.chunks_mut(length));
+        for (window, (tokens, targets)) in windows.iter().zip(rows) {
+            self.corpus.read(*window, tokens, targets);
+        }
+        self.sums.resize(first + windows.len(), 0.0);
+        let batch = Batch { tokens: &self.tokens, targets: &self.targets, length };
+        evaluator.evaluate(&batch, &mut self.sums[first..])?;
+        self.pace(started.elapsed().as_secs_f64());
+        Ok(self.sums.len() < self.windows.len())
+    }
+
+    /// Decides how many sequences to take next, after `seconds` for the last ones.
+    fn pace(&mut self, seconds: f64) {
+        let faster = (PAUSE / seconds.max(1e-9)).clamp(0.25, 4.0);
+        let sequences = ((self.sequences as f64 * faster) as u64).clamp(1, SEQUENCES.1 as u64);
+        let mut shared = sequences.to_le_bytes();
+        self.group.broadcast(&mut shared);
+        self.sequences = u64::from_le_bytes(shared) as usize;
+    }
+
+    /// How many windows were read.
+    pub fn windows_read(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// Mean over the targets of the windows that were read.
+    pub fn bits_per_byte(&self) -> f64 {
+        let bytes: usize = self.windows[..self.sums.len()].iter().map(|window| window.len).sum();
+        self.sums.iter().sum::<f64>() / std::f64::consts::LN_2 / bytes.max(1) as f64
+    }
 }
 
 /// What an evaluation of a run found.
@@ -63,11 +102,15 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     corpus.check_same(run.corpus())?;
     let (config, context) = (run.config(), run.config().batch.context);
+    let planned = device.evaluation_bytes(&config.model, context)?;
+    memory::check("the evaluation", planned as u64, memory::SMALLER)?;
     let loaded = with_network!(&config.model, context, |network| run.load(which, network.layout())?);
     let windows = windows::all(corpus.split(split), context);
     let mut evaluator = device.evaluator(&config.model, context, &loaded.parameters)?;
+    let mut reading = Reading::new(corpus, device.group(), &windows);
+    while reading.advance(&mut *evaluator)? {}
     Ok(Evaluation {
-        bits_per_byte: bits_per_byte(&mut *evaluator, device.group().size(), corpus, &windows)?,
+        bits_per_byte: reading.bits_per_byte(),
         bytes: windows.iter().map(|window| window.len).sum(),
         step: loaded.state.step,
         floor_bits_per_byte: corpus.floor(&windows),

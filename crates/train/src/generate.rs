@@ -2,6 +2,7 @@
 
 use crate::data::Identity;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::run::{Run, Which};
 use kuramoto_model::random::fraction;
 use kuramoto_model::{Decoder, Network, Weights, with_network};
@@ -69,8 +70,12 @@ pub fn generate(
     }
     let mut write_token = |token: u8| write(run.corpus().vocabulary[usize::from(token)]);
     with_network!(&run.config().model, run.config().batch.context, |network| {
+        let (model, context) = (&run.config().model, run.config().batch.context);
+        // What is kept of the bytes so far: keys and values, each of at most two numbers a channel.
+        let cache = 4 * size_of::<f32>() * context * model.layers() * model.width();
+        let planned = Weights::<f32, _>::planned_bytes(&network) + cache;
+        memory::check("generation", planned as u64, memory::SMALLER)?;
         let parameters = run.load(which, network.layout())?.parameters;
-        let context = run.config().batch.context;
         let weights = Weights::<f32, _>::new(network, &parameters)?;
         write_on(&mut weights.decoder(), context, history, bytes, sampling, &mut write_token)
     })

@@ -39,7 +39,7 @@ pub mod evaluate;
 pub mod generate;
 pub mod hash;
 pub mod listing;
-mod memory;
+pub mod memory;
 pub mod metrics;
 pub mod notes;
 pub mod overlay;

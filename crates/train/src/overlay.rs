@@ -137,13 +137,22 @@ impl Config {
     pub fn overlaid(&self, overlays: &[Overlay]) -> Result<Config> {
         let mut config = self.clone();
         for over in overlays {
-            let mut table = Table::try_from(&config).expect("a configuration is plain data");
+            let mut table = every_key(&config);
             overlay(&mut table, &over.without_retired()?, "", &over.origin)?;
             // Each on its own, so that a value that is refused is laid at the right door.
             config = Overlay { origin: over.origin.clone(), table }.to_config()?;
         }
         Ok(config)
     }
+}
+
+/// All keys of a configuration, also one that is not saved because it has its usual value.
+fn every_key(config: &Config) -> Table {
+    let mut table = Table::try_from(config).expect("a configuration is plain data");
+    if let Some(Value::Table(checkpoints)) = table.get_mut("checkpoints") {
+        checkpoints.insert("minutes".into(), Value::Float(config.checkpoints.minutes));
+    }
+    table
 }
 
 /// The variant of that name, or which names there are.

@@ -108,7 +108,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
             (_, Protocol::Paper) => Validation { every: 0, windows: 0, patience: 0, test: false },
             (_, Protocol::Tuned) => Validation { every: 250, windows: 1000, patience: 0, test: false },
         },
-        checkpoints: Checkpoints { every: 0, keep: 2 },
+        checkpoints: Checkpoints { every: 0, keep: 2, minutes: USUAL_MINUTES },
         bad_steps: BadSteps { policy: Policy::Stop, spike: 3.0 },
         init_from: None,
         // 0: the corpus and the budget decide.

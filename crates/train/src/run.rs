@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::data::{Identity, Source};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
+use crate::memory;
 use crate::overlay::Overlay;
 use crate::state::State;
 use kuramoto_model::{Kuramoto, Layout, ModelConfig, Weights, with_network};
@@ -249,7 +250,8 @@ impl Run {
     /// already. The folder itself is locked too, where the system can: the file `lock` may be removed.
     pub fn lock(&self) -> Result<Option<RunLock>> {
         let path = self.folder.join("lock");
-        let file = File::options().create(true).truncate(false).write(true).open(&path).at("open", &path)?;
+        let file = disk::open_to_write(&path, File::options().create(true).truncate(false).write(true));
+        let file = file.at("open", &path)?;
         // Those who only ask, see `is_training`, hold it for a moment too.
         for _ in 0..20 {
             match file.try_lock() {
@@ -289,12 +291,19 @@ impl Run {
         }
     }
 
-    /// Reads the newest good checkpoint, with its moments; None if there is none at all. A file that the
+    /// Reads the newest good state, with its moments; None if there is none at all. A file that the
     /// system refuses to read is an error: it may be good.
     pub fn newest(&self, layout: &Layout) -> Result<Option<Found>> {
+        let (saved, unvalidated) =
+            (checkpoint::steps(&self.folder)?, checkpoint::unvalidated_steps(&self.folder)?);
+        let saved = saved.into_iter().map(|step| (step, checkpoint::folder(&self.folder, step)));
+        let unvalidated =
+            unvalidated.into_iter().map(|step| (step, checkpoint::unvalidated_folder(&self.folder, step)));
+        let mut folders: Vec<(u64, PathBuf)> = saved.chain(unvalidated).collect();
+        // Stable: of one step, what was validated comes first.
+        folders.sort_by_key(|(step, _)| std::cmp::Reverse(*step));
         let mut refused = Vec::new();
-        for step in checkpoint::steps(&self.folder)? {
-            let folder = checkpoint::folder(&self.folder, step);
+        for (_, folder) in folders {
             match checkpoint::load(&folder, self, layout, true) {
                 Ok(loaded) => return Ok(Some(Found { loaded, refused })),
                 Err(Error::Io { action, path, cause }) if cause.kind() != ErrorKind::NotFound => {
@@ -322,6 +331,8 @@ impl Run {
             ));
         };
         let network = Kuramoto::new(config.clone(), self.config.batch.context)?;
+        let planned = Weights::<f32, _>::planned_bytes(&network);
+        memory::check("the model", planned as u64, memory::SMALLER)?;
         let loaded = self.load(which, network.layout())?;
         Ok((Weights::new(network, &loaded.parameters)?, loaded.state))
     }
@@ -348,10 +359,31 @@ impl Run {
                 steps.iter().filter(|&&other| other != step).map(|other| format!("step-{other}")).collect();
             let advice = match &others[..] {
                 [] => "this run has no other checkpoint".into(),
-                others => format!("to use another, give --checkpoint {}", others.join(" or ")),
+                others => format!(
+                    "give --allow-older for the newest good one before it, or --checkpoint {}",
+                    others.join(" or ")
+                ),
             };
             Error::run(&self.folder, format!("checkpoint step-{step} cannot be used: {error}; {advice}"))
         })
+    }
+
+    /// The newest good checkpoint before one that cannot be used, and why that one cannot; None if it can. An
+    /// error if there is no other.
+    pub fn older(&self, which: Which) -> Result<Option<(u64, Error)>> {
+        let layout = with_network!(&self.config.model, self.config.batch.context, |network| {
+            network.layout().clone()
+        });
+        let Err(refused) = self.load(which, &layout) else { return Ok(None) };
+        // Where not even the pointer can be read, all are older.
+        let before = self.step(which).unwrap_or(u64::MAX);
+        let is_good = |&step: &u64| {
+            checkpoint::load(&checkpoint::folder(&self.folder, step), self, &layout, false).is_ok()
+        };
+        match checkpoint::steps(&self.folder)?.into_iter().filter(|&step| step < before).find(is_good) {
+            Some(step) => Ok(Some((step, refused))),
+            None => Err(refused),
+        }
     }
 
     /// The step of a checkpoint by its pointer, which is not proven.
@@ -385,6 +417,9 @@ impl Run {
             point("best", best.step)?;
         }
         let best = self.pointed("best")?;
+        if state.unvalidated.is_some() {
+            return Ok(());
+        }
         point("last", state.step)?;
         let keep = match self.config.checkpoints.keep {
             0 => steps.len(),
@@ -396,6 +431,10 @@ impl Run {
             let aside = disk::hidden(&folder, "old");
             disk.rename(&folder, &aside).at("remove", &folder)?;
             disk.remove_folder(&aside).at("remove", &aside)?;
+        }
+        for step in checkpoint::unvalidated_steps(&self.folder)?.into_iter().filter(|&at| at <= state.step) {
+            let folder = checkpoint::unvalidated_folder(&self.folder, step);
+            disk.remove_folder(&folder).at("remove", &folder)?;
         }
         Ok(())
     }
@@ -416,7 +455,8 @@ impl Run {
             let entry = entry.at("list", &checkpoints)?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with(".step-") && (name.ends_with(".partial") || name.ends_with(".old")) {
+            let is_ours = name.starts_with(".step-") || name.starts_with("..step-");
+            if is_ours && (name.ends_with(".partial") || name.ends_with(".old")) {
                 // Only folders were ever saved so; what else has such a name goes too.
                 let is_folder = entry.file_type().at("read", &entry.path())?.is_dir();
                 let removed = match is_folder {

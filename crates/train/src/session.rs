@@ -48,7 +48,7 @@ impl NewRun {
         config.model.ablate(&self.ablations)?;
         let corpus = self.corpora.open(config.source()?)?;
         config.resolve(corpus.identity())?;
-        let planned_bytes = check_memory(&config, device)?;
+        let planned_bytes = check_memory(&config, corpus.identity().bytes, device)?;
         Ok(Prepared { config, corpus, planned_bytes })
     }
 }
@@ -137,7 +137,7 @@ impl<'a> Session<'a> {
                 run.set_data_path(path);
             }
             run.reconfigure(overlays)?;
-            check_memory(run.config(), setting.device)?;
+            check_memory(run.config(), run.corpus().bytes, setting.device)?;
             let corpus = corpora.of_run(&run)?;
             Session::lock(run, Arc::new(corpus), setting, false)
         })
@@ -234,7 +234,7 @@ impl Opened {
         let opened: Opened = serde_json::from_slice(message).expect("the first process wrote it just now");
         let mut run = Run::open(Path::new(&opened.folder))?;
         run.reconfigure(&[Overlay::parse("the first process", &opened.config)?])?;
-        check_memory(run.config(), setting.device)?;
+        check_memory(run.config(), run.corpus().bytes, setting.device)?;
         let corpus = corpora.of_run(&run)?;
         Ok(Session { run, corpus: Arc::new(corpus), setting, is_new: false, _lock: None })
     }

@@ -1,11 +1,13 @@
 //! What training needs besides a run and its corpus, and what it reports.
 
 use crate::config::Config;
+use crate::data::Split;
 use crate::disk::{Disk, System};
 use crate::error::Result;
 use crate::memory;
 use crate::metrics::Row;
 use crate::state::State;
+use crate::windows::Window;
 use kuramoto_engine::Device;
 use std::path::PathBuf;
 
@@ -88,9 +90,14 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Bytes of memory that training will hold, besides the corpus; an error if they are not free.
-pub fn check_memory(config: &Config, device: &dyn Device) -> Result<usize> {
-    let planned = device.planned_bytes(&config.model, &config.shape())?;
-    memory::check(planned as u64)?;
+/// Bytes of memory that training on `corpus` bytes will hold besides them; an error if they are not free.
+pub fn check_memory(config: &Config, corpus: usize, device: &dyn Device) -> Result<usize> {
+    let windows = |split: Split| split.range(corpus).len().div_ceil(config.batch.context.max(1));
+    // The order of the training windows, the places and losses of those that are evaluated, and a batch.
+    let order = windows(Split::Train) * size_of::<u32>();
+    let evaluated = windows(Split::Test).max(windows(Split::Validation)) * size_of::<(Window, f64)>();
+    let batch = 2 * config.batch.sequences * config.batch.context;
+    let planned = device.planned_bytes(&config.model, &config.shape())? + order + 2 * evaluated + batch;
+    memory::check("training", planned as u64, memory::SMALLER)?;
     Ok(planned)
 }

@@ -1,5 +1,6 @@
 //! Where training is: all that a resumed run needs besides the arenas.
 
+use crate::metrics::Row;
 use serde::{Deserialize, Serialize};
 
 /// Saved as `state.json` in every checkpoint.
@@ -25,6 +26,9 @@ pub struct State {
     pub since_best: u64,
     /// Seconds of training, over all resumes. The one field that is not reproducible.
     pub seconds: f64,
+    /// The row of the last step while its validation is still to come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unvalidated: Option<Box<Row>>,
 }
 
 /// A validation that no other was better than.
@@ -45,6 +49,11 @@ const SETTLED: u64 = 50;
 const LEAST_USUAL: f64 = 0.5;
 
 impl State {
+    /// The last step whose row is complete.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.step - u64::from(self.unvalidated.is_some() && self.step > 0)
+    }
+
     /// Takes the loss of a good step into the recent mean.
     pub(crate) fn observe(&mut self, loss: f64) {
         // A plain mean at first, so that the high losses of the first steps are soon forgotten.

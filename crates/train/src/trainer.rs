@@ -7,22 +7,22 @@
 //! Several processes may train together ([`Device::group`](kuramoto_engine::Device::group)): all hold the
 //! same state and take the same decisions, and process 0 alone reads and writes the run folder.
 
-use crate::checkpoint::{self, Snapshot};
-use crate::config::{Config, Decay, Policy};
+mod saving;
+mod validation;
+
+use crate::config::{Config, Decay};
 use crate::data::{Corpus, Split};
-use crate::error::{At, Error, Result};
-use crate::evaluate::bits_per_byte;
+use crate::error::{Error, Result};
 use crate::metrics::{Rewind, Row};
 use crate::recorder::{ROWS, Recorder};
-use crate::run::{Ended, Run, Summary, Which};
+use crate::run::{Ended, Run, Summary};
 use crate::setting::{Observer, Setting, TrainingPlan, check_memory};
 use crate::start::Start;
 use crate::state::State;
 use crate::windows::{self, Sampler, Window};
-use kuramoto_engine::{Arenas, Batch, Engine, Group, Update};
-use kuramoto_model::{ParameterKind, Tensor};
-use std::collections::BTreeMap;
-use std::path::Path;
+use kuramoto_engine::{Batch, Engine, Group, Update};
+use kuramoto_model::ParameterKind;
+use saving::Saved;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -36,9 +36,6 @@ pub(crate) fn train(
     corpus.check_same(run.corpus())?;
     Trainer::new(run, corpus, setting, observer)?.train()
 }
-
-/// Consecutive bad steps after which skipping gives up.
-const MOST_BAD: u64 = 20;
 
 struct Trainer<'a> {
     engine: Box<dyn Engine>,
@@ -56,8 +53,10 @@ struct Trainer<'a> {
     recorder: Option<Recorder>,
     tokens: Vec<u8>,
     targets: Vec<u8>,
-    /// The last step that is safe on disk.
-    saved: Option<u64>,
+    /// What is safe on disk.
+    saved: Option<Saved>,
+    /// When it was last tried to save, or training began.
+    tried_to_save: Instant,
     /// Of all threads of all processes, where it was measured.
     peak_flops: Option<f64>,
     /// Seconds of steps of this process, and of their exchanges.
@@ -84,13 +83,13 @@ impl<'a> Trainer<'a> {
         }
         let steps = config.steps(&sampler);
         let (shape, group) = (config.shape(), setting.device.group());
-        let planned = check_memory(config, setting.device)?;
+        let planned = check_memory(config, corpus.identity().bytes, setting.device)?;
         let mut engine = setting.device.engine(&config.model, &shape)?;
         let start = Start::find(engine.layout(), run, steps, setting)?;
-        let saved = start.state.as_ref().map(|state| state.step);
+        let saved = start.state.as_ref().map(Saved::of);
         let state = start.state.clone().unwrap_or_default();
         let rows = match setting.leads() {
-            true => Some(Rewind::read(&run.folder().join(ROWS), state.step)?),
+            true => Some(Rewind::read(&run.folder().join(ROWS), state.recorded())?),
             false => None,
         };
         // Everything is known to be good: only now is anything changed.
@@ -100,10 +99,14 @@ impl<'a> Trainer<'a> {
             for line in &rows.damaged {
                 observer.warning(&format!("line {line} of {ROWS} is no row; it stays as it is"));
             }
+            if rows.missing > 0 {
+                let taken = state.step;
+                observer.warning(&format!("{ROWS} lacks {} of the rows of {taken} steps", rows.missing));
+            }
             run.save_config(setting.disk)?;
-            recorder = Some(Recorder::resume(setting.disk, run.folder(), state.step, &rows)?);
+            recorder = Some(Recorder::resume(setting.disk, run, state.step, &rows)?);
             // An old summary is void once training goes on.
-            if state.step < steps {
+            if state.recorded() < steps {
                 run.remove_summary(setting.disk)?;
             }
         }
@@ -125,6 +128,7 @@ impl<'a> Trainer<'a> {
             steps,
             state,
             saved,
+            tried_to_save: Instant::now(),
             worked: (0.0, 0.0),
         };
         trainer.observer.plan(&TrainingPlan {
@@ -148,17 +152,16 @@ impl<'a> Trainer<'a> {
     }
 
     fn train(mut self) -> Result<Summary> {
-        let mut ended = Ended::Finished;
-        while self.state.step < self.steps {
-            if self.patience_is_over() {
-                ended = Ended::EarlyStop;
-                break;
-            }
-            if self.agree_to_stop() {
-                ended = Ended::Interrupted;
-                break;
-            }
-            let row = self.step()?;
+        let ended = loop {
+            // A validation that was broken off comes before anything else.
+            let row = match self.state.unvalidated.take() {
+                Some(row) => *row,
+                None if self.state.step >= self.steps => break Ended::Finished,
+                None if self.patience_is_over() => break Ended::EarlyStop,
+                None if self.agree_to_stop() => break Ended::Interrupted,
+                None => self.step()?,
+            };
+            let Some(row) = self.validated(row)? else { break Ended::Interrupted };
             if let Some(recorder) = &mut self.recorder {
                 for trouble in recorder.add(self.setting.disk, &row) {
                     self.observer.warning(&trouble);
@@ -168,7 +171,7 @@ impl<'a> Trainer<'a> {
                 self.checkpoint()?;
             }
             self.observer.step(&row, &self.state);
-        }
+        };
         self.finish(ended)
     }
 
@@ -223,33 +226,9 @@ impl<'a> Trainer<'a> {
         row.tokens_per_second = config.batch.tokens() as f64 / seconds;
         let flops_per_second = config.model.flops(context).training * row.tokens_per_second;
         row.utilisation = self.peak_flops.map(|peak| flops_per_second / peak);
-        if self.validation_is_due() {
-            self.observer.busy("validating");
-            self.engine.check_agreement()?;
-            let bits = bits_per_byte(&mut *self.engine, self.group.size(), self.corpus, &self.validation)?;
-            row.validation_bits_per_byte = Some(bits);
-            row.best = Some(self.state.judge(bits));
-            row.parameters = self.named_numbers()?;
-        }
         self.state.seconds += started.elapsed().as_secs_f64();
         row.seconds = self.state.seconds;
         Ok(row)
-    }
-
-    fn validation_is_due(&self) -> bool {
-        let every = match self.run.config().validation.every {
-            0 => self.sampler.steps_per_epoch(),
-            every => every,
-        };
-        self.state.step == self.steps || self.state.step.is_multiple_of(every)
-    }
-
-    fn checkpoint_is_due(&self, row: &Row) -> bool {
-        let every = self.run.config().checkpoints.every;
-        row.best == Some(true)
-            || self.state.step == self.steps
-            || (every == 0 && row.validation_bits_per_byte.is_some())
-            || (every > 0 && self.state.step.is_multiple_of(every))
     }
 
     fn patience_is_over(&self) -> bool {
@@ -257,128 +236,23 @@ impl<'a> Trainer<'a> {
         patience > 0 && self.state.since_best >= patience
     }
 
-    /// Saves the state. If that fails, the checkpoints that are there stay as they are and training goes on,
-    /// unless the whole run is gone.
-    fn checkpoint(&mut self) -> Result<()> {
-        if !self.setting.leads() {
-            self.saved = Some(self.state.step);
-            return Ok(());
-        }
-        self.run.check_is_there()?;
-        self.observer.busy("saving");
-        match self.try_checkpoint() {
-            Ok(()) => {
-                self.saved = Some(self.state.step);
-                self.observer.saved(self.state.step);
-            }
-            Err(error) => {
-                let kept = match self.saved {
-                    Some(step) => format!("the checkpoint of step {step} stays the last good one"),
-                    None => "there is no checkpoint yet".into(),
-                };
-                self.observer.warning(&format!("{error}; {kept}"));
-            }
-        }
-        Ok(())
-    }
-
-    fn try_checkpoint(&mut self) -> Result<()> {
-        let disk = self.setting.disk;
-        // What is not finite never takes the place of a good checkpoint.
-        if self.engine.parameters()?.iter().any(|x| !x.is_finite()) {
-            let why = format!(
-                "after step {} some parameters are not finite, so they are not saved",
-                self.state.step
-            );
-            return Err(Error::run(self.run.folder(), why));
-        }
-        // Rows up to here must not be lost to a crash that the checkpoint survives.
-        if let Some(recorder) = &self.recorder {
-            recorder.sync(disk)?;
-        }
-        let folder = checkpoint::folder(self.run.folder(), self.state.step);
-        self.save_as(&folder)?;
-        self.run.settle(disk, &self.state)
-    }
-
-    fn save_as(&mut self, folder: &Path) -> Result<()> {
-        let layout = self.engine.layout().clone();
-        let snapshot =
-            Snapshot { run: self.run, layout: &layout, arenas: self.engine.arenas()?, state: &self.state };
-        checkpoint::save(self.setting.disk, folder, &snapshot)
-    }
-
-    /// Keeps the batch and the state before a bad step; under the policy `stop` that is the end.
-    fn keep_bad_step(&mut self, step: u64, why: &str) -> Result<()> {
-        let kept = self.run.folder().join("bad-steps").join(format!("step-{step}"));
-        if let Err(error) = self.try_keep(&kept, step, why) {
-            self.observer.warning(&format!("the bad step could not be kept: {error}"));
-        }
-        let give_up = self.state.consecutive_bad + 1 >= MOST_BAD;
-        if self.run.config().bad_steps.policy == Policy::Stop || give_up {
-            // The state is still that of the step before, and worth keeping.
-            if self.saved != Some(self.state.step) && self.state.step > 0 {
-                self.checkpoint()?;
-            }
-            let why =
-                if give_up { format!("{why}, as in the {} steps before", MOST_BAD - 1) } else { why.into() };
-            return Err(Error::BadStep { step, why, kept });
-        }
-        self.state.bad_steps += 1;
-        self.state.consecutive_bad += 1;
-        self.observer
-            .warning(&format!("step {step} skipped: {why}; its batch and state are in {}", kept.display()));
-        Ok(())
-    }
-
-    fn try_keep(&mut self, folder: &Path, step: u64, why: &str) -> Result<()> {
-        if !self.setting.leads() {
-            return Ok(());
-        }
-        let disk = self.setting.disk;
-        disk.create_folder(folder).at("create", folder)?;
-        let vocabulary = &self.corpus.identity().vocabulary;
-        let windows: Vec<u64> =
-            self.sampler.clone().windows(step - 1).map(|window| window.start as u64).collect();
-        let bytes: Vec<u8> = self.tokens.iter().map(|&token| vocabulary[usize::from(token)]).collect();
-        let note = serde_json::json!({ "step": step, "why": why, "window_starts": windows,
-            "context": self.run.config().batch.context });
-        for (name, bytes) in [("batch.bytes", bytes), ("batch.json", note.to_string().into_bytes())] {
-            let path = folder.join(name);
-            disk.write(&path, &bytes).at("write", &path)?;
-        }
-        // The arenas are still those before the step.
-        self.save_as(&folder.join("state"))
-    }
-
-    /// Single-number parameters, and the mean size of each layer's drift rates.
-    fn named_numbers(&mut self) -> Result<BTreeMap<String, f64>> {
-        let tensors = self.engine.layout().tensors().to_vec();
-        let arena = self.engine.parameters()?;
-        let mean = |tensor: &Tensor| {
-            let values = tensor.slot.slice(arena);
-            values.iter().map(|x| f64::from(x.abs())).sum::<f64>() / values.len() as f64
-        };
-        let number = |tensor: &Tensor| match tensor.kind {
-            ParameterKind::Scalar => Some((tensor.name.clone(), f64::from(tensor.slot.slice(arena)[0]))),
-            ParameterKind::Rate => Some((format!("{}.mean", tensor.name), mean(tensor))),
-            _ => None,
-        };
-        Ok(tensors.iter().filter_map(number).collect())
-    }
-
     /// Saves what is not saved yet and sums up.
-    fn finish(mut self, ended: Ended) -> Result<Summary> {
-        if self.saved != Some(self.state.step) && self.state.step > 0 {
+    fn finish(mut self, mut ended: Ended) -> Result<Summary> {
+        if !self.is_saved() {
             self.checkpoint()?;
         }
-        let saved = self.saved == Some(self.state.step) || self.state.step == 0;
-        if !saved || !self.recorder.as_ref().is_none_or(Recorder::is_done) {
+        if !self.is_saved() || !self.recorder.as_ref().is_none_or(Recorder::is_done) {
             let why = "training ended, but its last checkpoint or rows could not be saved: see the warnings, \
                  and resume it";
             return Err(Error::run(self.run.folder(), why));
         }
         self.check_saved()?;
+        if ended != Ended::Interrupted
+            && let Some(recorder) = &mut self.recorder
+            && let Some(trouble) = recorder.add_sample(self.setting.disk, self.run, self.state.step)
+        {
+            self.observer.warning(&trouble);
+        }
         let config = self.run.config();
         let best = self.state.best;
         let mut test = None;
@@ -386,9 +260,11 @@ impl<'a> Trainer<'a> {
             self.observer.busy("testing");
             let at_best = best.is_none_or(|best| best.step == self.state.step);
             if at_best || self.load_best()? {
-                let windows = windows::all(self.corpus.split(Split::Test), config.batch.context);
-                let (engine, processes) = (&mut *self.engine, self.group.size());
-                test = Some(bits_per_byte(engine, processes, self.corpus, &windows)?);
+                test = self.test()?;
+                if test.is_none() {
+                    // All is saved: a resumed run begins with the test.
+                    ended = Ended::Interrupted;
+                }
             }
         }
         let summary = Summary {
@@ -415,41 +291,6 @@ impl<'a> Trainer<'a> {
             self.run.save_summary(self.setting.disk, &summary)?;
         }
         Ok(summary)
-    }
-
-    /// Proves what will be called saved.
-    fn check_saved(&self) -> Result<()> {
-        if self.setting.leads() {
-            self.run.check_is_there()?;
-            if self.state.step > 0 {
-                let folder = checkpoint::folder(self.run.folder(), self.state.step);
-                checkpoint::load(&folder, self.run, self.engine.layout(), true)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the parameters that validated best; false, with a warning, if their checkpoint cannot be used.
-    fn load_best(&mut self) -> Result<bool> {
-        let loaded = match self.setting.leads() {
-            true => Some(self.run.load(Which::Best, self.engine.layout())),
-            false => None,
-        };
-        if self.group.any(matches!(loaded, Some(Err(_)))) {
-            if let Some(Err(error)) = loaded {
-                self.observer.warning(&format!("{error}; the test split was not read"));
-            }
-            return Ok(false);
-        }
-        let loaded = loaded.and_then(Result::ok);
-        if let Some(step) = loaded.as_ref().map(|loaded| loaded.state.step)
-            && self.state.best.is_none_or(|best| best.step != step)
-        {
-            self.observer.warning(&format!("the best checkpoint could not be saved; testing step {step}"));
-        }
-        self.engine
-            .load(loaded.as_ref().map(|loaded| Arenas { parameters: &loaded.parameters, moments: None }))?;
-        Ok(true)
     }
 }
 

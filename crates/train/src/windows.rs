@@ -57,7 +57,8 @@ pub struct Sampler {
     start: usize,
     context: usize,
     batch: usize,
-    /// The order of `epoch`, kept because consecutive steps share it.
+    windows: u32,
+    /// The order of `epoch`, kept because consecutive steps share it; empty before the first.
     order: Vec<u32>,
     epoch: Option<u64>,
 }
@@ -69,12 +70,12 @@ impl Sampler {
         if batch == 0 || (windows as usize) < batch {
             return None;
         }
-        Some(Sampler { seed, start: range.start, context, batch, order: (0..windows).collect(), epoch: None })
+        Some(Sampler { seed, start: range.start, context, batch, windows, order: Vec::new(), epoch: None })
     }
 
     /// Steps in an epoch.
     pub fn steps_per_epoch(&self) -> u64 {
-        (self.order.len() / self.batch) as u64
+        u64::from(self.windows) / self.batch as u64
     }
 
     /// The windows of step `step` (from 0, counted over all epochs).
@@ -91,7 +92,8 @@ impl Sampler {
 
     /// From the identity, so that an epoch's order does not depend on the epochs before it.
     fn shuffle(&mut self, epoch: u64) {
-        self.order.iter_mut().enumerate().for_each(|(i, window)| *window = i as u32);
+        self.order.clear();
+        self.order.extend(0..self.windows);
         random::shuffle_u64(&mut random::stream(self.seed, epoch), &mut self.order);
         self.epoch = Some(epoch);
     }

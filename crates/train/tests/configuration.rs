@@ -107,6 +107,24 @@ fn what_is_saved_is_read_back() {
     }
 }
 
+/// The usual minutes between checkpoints are not written: files of earlier runs and plans keep their hashes.
+#[test]
+fn minutes_between_checkpoints() {
+    let usual = from_overlays("").unwrap();
+    assert_eq!(usual.checkpoints.minutes, 10.0);
+    assert!(!usual.to_toml().contains("minutes"));
+    for (set, expected) in [("0", 0.0), ("2.5", 2.5), ("10", 10.0)] {
+        let config = from_overlays(&format!("checkpoints.minutes = {set}")).unwrap();
+        assert_eq!(config.checkpoints.minutes, expected);
+        assert_eq!(Config::parse("saved", &config.to_toml()).unwrap(), config);
+    }
+    for wrong in ["-1", "nan", "inf", "1e300"] {
+        let mut config = from_overlays(&format!("checkpoints.minutes = {wrong}")).unwrap();
+        let error = config.resolve(&enwik8()).unwrap_err().to_string();
+        assert!(error.contains("checkpoints.minutes"), "{wrong}: {error}");
+    }
+}
+
 #[test]
 fn mistakes_are_named_with_a_suggestion() {
     let expected = [

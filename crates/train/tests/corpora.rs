@@ -150,6 +150,66 @@ fn a_changed_or_truncated_cache_is_noticed() {
     assert!(message(open(&path, 0, &cache)).contains("9 bytes, but 23 were prepared"));
 }
 
+/// What happens to the file of a corpus that is open does not matter: its bytes were proven.
+#[test]
+fn a_corpus_that_is_truncated_while_it_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, cache) = (folder.path().join("text"), folder.path().join("cache"));
+    let text: Vec<u8> = (0..100_000u32).map(|i| b'a' + (i % 23) as u8).collect();
+    fs::write(&path, &text).unwrap();
+    let corpus = open(&path, 0, &cache).unwrap();
+    let bytes = fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path().join("bytes");
+    fs::File::options().write(true).open(&bytes).unwrap().set_len(10).unwrap();
+    assert_eq!(corpus.bytes(), text);
+}
+
+/// A file of enwik8 that is no such thing is named, wherever it was found, with what to do about it.
+#[test]
+fn a_bad_file_of_enwik8_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let whole = zip(&vec![7; 100_000]);
+    for (name, bytes) in [
+        ("enwik8.zip", b"not a zip".to_vec()),
+        ("enwik8.zip", whole[..whole.len() / 2].to_vec()),
+        ("enwik8.zip", whole),
+        ("enwik8.gz", b"not gzip".to_vec()),
+        ("enwik8.xz", b"not xz at all".to_vec()),
+        ("enwik8", b"too short".to_vec()),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let said = message(Corpus::open(&Source::Enwik8(Some(path.clone())), &cache));
+        assert!(said.starts_with(&path.display().to_string()), "{said}");
+        assert!(
+            said.contains("remove it and get it anew from http") && said.contains("--download"),
+            "{said}"
+        );
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 0, "nothing half prepared stays");
+    }
+}
+
+/// What processes left that died while they prepared or fetched a corpus goes; what others work on stays.
+#[test]
+fn abandoned_preparations_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, cache) = (folder.path().join("text"), folder.path().join("cache"));
+    fs::write(&path, "some text to learn from").unwrap();
+    for name in [".dead.partial-1", ".alive.partial-2"] {
+        fs::create_dir_all(cache.join(name)).unwrap();
+        fs::write(cache.join(name).join("bytes"), "half").unwrap();
+    }
+    fs::write(cache.join(".enwik8.zip.partial-3"), "half").unwrap();
+    fs::write(cache.join(".mine"), "not ours").unwrap();
+    let alive = fs::File::open(cache.join(".alive.partial-2/bytes")).unwrap();
+    alive.lock().unwrap();
+    open(&path, 0, &cache).unwrap();
+    let mut left: Vec<_> = fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.retain(|name| name.to_string_lossy().starts_with('.'));
+    left.sort();
+    assert_eq!(left, [".alive.partial-2", ".mine"]);
+}
+
 #[test]
 fn the_floor_of_windows_is_their_code_length() {
     let corpus = Corpus::open(&Source::find("tales", "", 100_000).unwrap(), Path::new("unused")).unwrap();

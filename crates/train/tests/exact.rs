@@ -6,10 +6,12 @@ mod common;
 use common::*;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Corpus, Overlay, Run};
+use kuramoto_train::{Corpus, Observer, Overlay, Row, Run, State, Summary, TrainingPlan, checkpoint};
 use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 const TRANSFORMER: &str = "model = { kind = 'transformer' }";
 
@@ -125,6 +127,144 @@ fn lengthened_at_a_constant_learning_rate() {
     run.reconfigure(&[Overlay::set("--steps", "length.steps", "12")]).unwrap();
     train(&run, &corpus, &System, 2, &mut ()).unwrap();
     assert!(outcome(&parts) == outcome(&whole));
+}
+
+/// What does not depend on the clock or the folder.
+fn result(summary: Summary) -> Summary {
+    Summary { seconds: 0.0, run: Default::default(), ..summary }
+}
+
+/// A validation or the test that is broken off costs nothing: the step before it is saved, and the resumed
+/// run begins with it.
+#[test]
+fn stopped_in_a_validation_or_the_test_and_resumed() {
+    let changes = "validation = { every = 4, test = true }\ncheckpoints.every = 0";
+    let folder = folder();
+    let whole = folder.path().join("whole");
+    let summary = result(train_new(changes, &whole, 2));
+    let expected = outcome(&whole);
+    let (config, corpus) = tiny(changes);
+    for (busy, nth, steps) in
+        [("validating", 1, 4), ("validating", 2, 8), ("validating", 3, 12), ("testing", 1, 12)]
+    {
+        let folder = folder.path().join(format!("{busy}-{nth}"));
+        let run = Run::create(&System, &folder, &config, corpus.identity()).unwrap();
+        let stopped = train(&run, &corpus, &System, 2, &mut StopWhile::new(busy, nth)).unwrap();
+        assert_eq!((stopped.ended, stopped.steps), (Ended::Interrupted, steps), "{busy} {nth}");
+        // Twice in the same place.
+        let again = train(&run, &corpus, &System, 1, &mut StopWhile::new(busy, 1)).unwrap();
+        assert_eq!((again.ended, again.steps), (Ended::Interrupted, steps), "{busy} {nth}, again");
+        let mut resumed = Resumed::default();
+        let found = train(&run, &corpus, &System, 2, &mut resumed).unwrap();
+        assert_eq!(resumed.from, steps, "no step was lost: {busy} {nth}");
+        assert_eq!(result(found), summary, "{busy} {nth}");
+        assert_eq!(outcome(&folder), expected, "{busy} {nth}");
+        let left = std::fs::read_dir(folder.join("checkpoints")).unwrap();
+        let hidden = |name: &std::ffi::OsString| name.to_string_lossy().starts_with('.');
+        assert_eq!(left.map(|entry| entry.unwrap().file_name()).filter(hidden).count(), 0, "{busy} {nth}");
+    }
+}
+
+/// The first step has no row yet while it is validated.
+#[test]
+fn stopped_in_the_validation_of_the_first_step() {
+    let changes = "validation.every = 1\nlength = { steps = 2 }";
+    let folder = folder();
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    train_new(changes, &whole, 2);
+    let (config, corpus) = tiny(changes);
+    let run = Run::create(&System, &parts, &config, corpus.identity()).unwrap();
+    let stopped = train(&run, &corpus, &System, 2, &mut StopWhile::new("validating", 1)).unwrap();
+    assert_eq!((stopped.ended, stopped.steps), (Ended::Interrupted, 1));
+    train(&run, &corpus, &System, 2, &mut ()).unwrap();
+    assert_eq!(outcome(&parts), outcome(&whole));
+}
+
+/// A validation that was broken off at what was the last step is made only if the longer run makes it.
+#[test]
+fn stopped_in_the_last_validation_and_lengthened() {
+    let constant = "optimizer.schedule = 'constant'\nvalidation.every = 5";
+    let folder = folder();
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    train_new(&format!("{constant}\nlength = {{ steps = 12 }}"), &whole, 2);
+    let (config, corpus) = tiny(&format!("{constant}\nlength = {{ steps = 8 }}"));
+    let mut run = Run::create(&System, &parts, &config, corpus.identity()).unwrap();
+    train(&run, &corpus, &System, 2, &mut StopWhile::new("validating", 2)).unwrap();
+    run.reconfigure(&[Overlay::set("--steps", "length.steps", "12")]).unwrap();
+    train(&run, &corpus, &System, 2, &mut ()).unwrap();
+    assert_eq!(outcome(&parts), outcome(&whole));
+}
+
+/// Where training went on from.
+#[derive(Default)]
+struct Resumed {
+    from: u64,
+}
+
+impl Observer for Resumed {
+    fn plan(&mut self, plan: &TrainingPlan) {
+        self.from = plan.done;
+    }
+}
+
+/// A process that dies after a second of its first validation loses no step.
+#[test]
+fn killed_in_a_long_validation() {
+    struct Slow(u32);
+    impl Observer for Slow {
+        fn busy(&mut self, with: &str) {
+            self.0 = self.0.max(u32::from(with == "validating"));
+        }
+        fn stop(&mut self) -> bool {
+            match self.0 {
+                0 => {}
+                1 => std::thread::sleep(Duration::from_millis(1050)),
+                _ => panic!("killed"),
+            }
+            self.0 += u32::from(self.0 > 0);
+            false
+        }
+    }
+    let changes = "validation = { every = 4, windows = 0 }\ncheckpoints.every = 0";
+    let folder = folder();
+    let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
+    train_new(changes, &whole, 2);
+    let (config, corpus) = tiny(changes);
+    let run = Run::create(&System, &killed, &config, corpus.identity()).unwrap();
+    let died = catch_unwind(AssertUnwindSafe(|| train(&run, &corpus, &System, 2, &mut Slow(0))));
+    assert!(died.is_err());
+    let mut resumed = Resumed::default();
+    train(&run, &corpus, &System, 2, &mut resumed).unwrap();
+    assert_eq!(resumed.from, 4);
+    assert_eq!(outcome(&killed), outcome(&whole));
+}
+
+/// Checkpoints by time change no number, keep as many as `keep` says, and are what a killed run goes on from.
+#[test]
+fn checkpoints_by_time() {
+    struct Dies(u64);
+    impl Observer for Dies {
+        fn step(&mut self, row: &Row, _: &State) {
+            assert!(row.step < self.0, "killed");
+        }
+    }
+    let changes = "validation.every = 0\ncheckpoints.every = 0\ncheckpoints.keep = 2";
+    let folder = folder();
+    let whole = folder.path().join("whole");
+    train_new(changes, &whole, 2);
+    for (minutes, from) in [("0", 0), ("10", 0), ("1e-9", 7)] {
+        let (config, corpus) = tiny(&format!("{changes}\ncheckpoints.minutes = {minutes}"));
+        let folder = folder.path().join(minutes);
+        let run = Run::create(&System, &folder, &config, corpus.identity()).unwrap();
+        assert_eq!(checkpoint::fingerprint(&config), checkpoint::fingerprint(&tiny(changes).0));
+        let died = catch_unwind(AssertUnwindSafe(|| train(&run, &corpus, &System, 2, &mut Dies(7))));
+        assert!(died.is_err());
+        assert!(checkpoint::steps(&folder).unwrap().len() <= 2, "{minutes}");
+        let mut resumed = Resumed::default();
+        train(&run, &corpus, &System, 2, &mut resumed).unwrap();
+        assert_eq!(resumed.from, from, "{minutes} minutes");
+        assert_eq!(outcome(&folder), outcome(&whole), "{minutes} minutes");
+    }
 }
 
 proptest! {

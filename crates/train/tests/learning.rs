@@ -154,6 +154,12 @@ fn more_memory_than_there_is_is_refused_before_the_first_step() {
     let (mut config, _) = tiny("batch = { lanes = 1024, sequences = 1 }");
     let kuramoto_model::ModelConfig::Kuramoto(model) = &mut config.model else { panic!() };
     (model.width, model.layers, model.heads) = (4096, 60, 1);
-    let error = kuramoto_train::check_memory(&config, &kuramoto_engine::Cpu::new(2)).unwrap_err();
+    let error = kuramoto_train::check_memory(&config, 30_000, &kuramoto_engine::Cpu::new(2)).unwrap_err();
+    // The order of the windows is part of it.
+    let (small, _) = tiny("");
+    let device = kuramoto_engine::Cpu::new(1);
+    let planned = |corpus| kuramoto_train::check_memory(&small, corpus, &device).unwrap();
+    let windows = 0.9 * 99e6 / small.batch.context as f64;
+    assert!((planned(100_000_000) - planned(1_000_000)) as f64 > 4.0 * windows);
     assert!(matches!(error, Error::Memory { .. }) && error.to_string().contains("MB are free"), "{error}");
 }

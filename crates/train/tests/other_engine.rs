@@ -14,6 +14,10 @@ use std::sync::Arc;
 struct Naive;
 
 impl Device for Naive {
+    fn evaluation_bytes(&self, _: &ModelConfig, _: usize) -> Result<usize> {
+        Ok(0)
+    }
+
     fn planned_bytes(&self, _: &ModelConfig, _: &Shape) -> Result<usize> {
         Ok(0)
     }

@@ -4,11 +4,13 @@ mod common;
 #[path = "../../engine/tests/common/thread_group.rs"]
 mod thread_group;
 
-use common::{Faulty, StopAfter, folder, outcome, tiny, train, train_new};
+use common::{Faulty, StopAfter, StopWhile, folder, outcome, tiny, train, train_new};
 use kuramoto_engine::Cpu;
 use kuramoto_train::disk::System;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{CorpusOptions, Error, NewRun, Overlay, Result, Run, Session, Setting, Summary};
+use kuramoto_train::{
+    CorpusOptions, Error, NewRun, Observer, Overlay, Result, Run, Session, Setting, Summary,
+};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,8 +19,17 @@ use thread_group::ThreadGroup;
 /// Trains with `count` processes until each is asked to stop or all is done. Only the first may touch the
 /// disk.
 fn train_in_group(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -> Vec<Summary> {
+    observed_in_group(run, count, |rank| StopAfter(stop(rank)))
+}
+
+/// The same with an observer for each process.
+fn observed_in_group<O: Observer>(
+    run: &Run,
+    count: usize,
+    observer: impl Fn(usize) -> O + Sync,
+) -> Vec<Summary> {
     let (_, corpus) = tiny("");
-    let (corpus, stop) = (&corpus, &stop);
+    let (corpus, observer) = (&corpus, &observer);
     std::thread::scope(|scope| {
         let train = |(rank, process): (usize, ThreadGroup)| {
             scope.spawn(move || {
@@ -27,7 +38,7 @@ fn train_in_group(run: &Run, count: usize, stop: impl Fn(usize) -> u64 + Sync) -
                 let setting =
                     Setting { disk: if rank == 0 { &System } else { &dead }, ..Setting::new(&device) };
                 let mut session = Session::open(run.clone(), corpus.clone(), setting).unwrap().unwrap();
-                session.train(&mut StopAfter(stop(rank))).unwrap()
+                session.train(&mut observer(rank)).unwrap()
             })
         };
         let started: Vec<_> = ThreadGroup::new_group(count).into_iter().enumerate().map(train).collect();
@@ -66,6 +77,27 @@ fn a_stopped_run_goes_on_with_another_number_of_processes() {
     train_in_group(&run, 2, |rank| if rank == 0 { 2 } else { u64::MAX });
     let (_, corpus) = tiny("");
     train(&run, &corpus, &System, 2, &mut ()).unwrap();
+    assert_eq!(outcome(parts.path()), outcome(alone.path()));
+}
+
+/// One process is asked to stop in a validation, then in the test: all break it off, and go on from there.
+#[test]
+fn all_break_off_a_validation_and_the_test() {
+    // Enough windows that every process reads several times.
+    let changes = "validation = { windows = 0, test = true }\ncheckpoints.every = 0";
+    let (alone, parts) = (folder(), folder());
+    let expected = train_new(changes, alone.path(), 1);
+    let run = create(parts.path(), changes);
+    let never = usize::MAX;
+    for (busy, count, steps) in [("validating", 3, 4), ("testing", 2, 12)] {
+        let stopped =
+            observed_in_group(&run, count, |rank| StopWhile::new(busy, if rank == 1 { 1 } else { never }));
+        for summary in stopped {
+            assert_eq!((summary.ended, summary.steps), (Ended::Interrupted, steps), "{busy}");
+        }
+    }
+    let found = train_in_group(&run, 4, |_| u64::MAX);
+    assert!(found.iter().all(|summary| summary.test_bits_per_byte == expected.test_bits_per_byte));
     assert_eq!(outcome(parts.path()), outcome(alone.path()));
 }
 

@@ -1,8 +1,9 @@
 //! `kuramoto lab run`: what a plan still lacks, with a bar for every worker and one for the whole.
 
 use crate::program::{program, quoted};
-use crate::progress::duration;
+use crate::progress::seconds;
 use crate::signals::Signals;
+use crate::table::counted;
 use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use kuramoto_engine::Cpu;
@@ -45,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let jobs = arguments.jobs.map_or(cores, |jobs| jobs as usize).clamp(1, chosen.len().max(1));
     let threads = (cores / jobs).max(1);
     let device = Cpu::new(threads);
-    let setting = Setting { core_peak_flops: Some(peak::measure(0.05)), ..Setting::new(&device) };
+    let setting = Setting { core_peak_flops: Some(peak::measure(0.2)), ..Setting::new(&device) };
     let screen = Screen::new(chosen.iter().map(|run| run.flops).sum(), arguments.index.is_some())?;
     let corpora = Corpora::new(&arguments.cache.clone().unwrap_or_else(default_cache));
     run_all(&plan, &chosen, &corpora, jobs, setting, &screen);
@@ -100,8 +101,9 @@ impl Screen {
         let [ran, finished, taken, failed] =
             [&self.ran, &self.finished, &self.taken, &self.failed].map(|count| count.load(Ordering::Relaxed));
         crate::print(&format!(
-            "{ran} runs done, {finished} were done before, {taken} are trained by other processes, {failed} \
-             failed\ntheir report: kuramoto lab report {folder}\n"
+            "{} done, {finished} done before, {taken} trained by other processes, {failed} failed\ntheir \
+             report: kuramoto lab report {folder}\n",
+            counted(ran, "run")
         ))?;
         // Who asked for one run must not take it for finished when another process has it.
         let wanting = failed > 0 || (self.alone && taken > 0);
@@ -137,7 +139,7 @@ impl Watcher for Screen {
             Ok(Outcome::Ran(summary)) => {
                 count(&self.ran);
                 let bits = summary.validation_bits_per_byte.unwrap_or(f64::NAN);
-                let time = duration(std::time::Duration::from_secs_f64(summary.seconds));
+                let time = seconds(summary.seconds);
                 self.say(&format!("run {}: {name}: {bits:.4} bits per byte in {time}", run.index));
             }
             Ok(Outcome::WasFinished(_)) => {

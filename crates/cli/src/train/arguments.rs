@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 use clap::ArgAction;
 use kuramoto_engine::{Cpu, Group};
 use kuramoto_model::ModelKind;
-use kuramoto_model::ablation::ABLATIONS;
+use kuramoto_model::ablation::{ABLATIONS, Ablation, VARIANTS};
 use kuramoto_train::config::{Policy, Schedule};
 use kuramoto_train::presets::{Preset, Protocol};
-use kuramoto_train::{Config, CorpusOptions, Error, NewRun, Overlay, Which};
+use kuramoto_train::{Config, CorpusOptions, Error, NewRun, Overlay, Which, disk};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -173,8 +173,14 @@ pub struct Keys {
 }
 
 fn ablation_help() -> String {
-    let rows = ABLATIONS.map(|ablation| format!("\n{:<22} {}", ablation.name, ablation.title));
-    format!("Rows of the paper's ablation table, separated by commas:{}", rows.concat())
+    let rows = |rows: &[Ablation]| -> String {
+        rows.iter().map(|row| format!("\n{:<22} {}", row.name, row.title)).collect()
+    };
+    format!(
+        "Rows of the paper's ablation table, separated by commas:{}\nand variants that it has no row for:{}",
+        rows(&ABLATIONS),
+        rows(&VARIANTS)
+    )
 }
 
 /// A flag, its key, and what was given for it.
@@ -223,7 +229,7 @@ impl Arguments {
         let mut overlays = Vec::new();
         if let Some(path) = &self.config {
             let text =
-                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+                disk::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             let file = Overlay::parse(path.display().to_string(), &text)?;
             overlays.push(if self.resume.is_some() { file } else { file.for_new_run() });
         }

@@ -3,15 +3,14 @@
 use super::advice::{self, Trained};
 use crate::describe::above_floor;
 use crate::program::{listed, program, quoted};
-use crate::progress::duration;
-use crate::table::{count, thousands};
+use crate::progress::seconds;
+use crate::table::{counted, thousands};
 use crate::text;
 use anyhow::Result;
 use kuramoto_train::generate::{Sampling, default_prompt, generate};
 use kuramoto_train::run::Ended;
 use kuramoto_train::{Run, Summary, Which};
 use std::path::Path;
-use std::time::Duration;
 
 /// Bytes of the sample.
 const SAMPLE: usize = 400;
@@ -20,7 +19,7 @@ const SAMPLE: usize = 400;
 pub fn conclusion(run: &Run, summary: &Summary, cache: Option<&Path>) -> Result<String> {
     let folder = quoted(&run.folder().to_string_lossy());
     let mut lines = Vec::new();
-    let time = duration(Duration::from_secs_f64(summary.seconds));
+    let time = seconds(summary.seconds);
     if summary.ended == Ended::Interrupted {
         let program = program();
         lines.push(format!("stopped after step {} and {time}; everything is saved", summary.steps));
@@ -40,7 +39,7 @@ pub fn conclusion(run: &Run, summary: &Summary, cache: Option<&Path>) -> Result<
     if let Some(bits) = summary.test_bits_per_byte {
         lines.push(format!("test {bits:.3} bits per byte"));
     }
-    lines.push(format!("{} read in {time}; saved in {folder}\n", count(summary.tokens as usize, "byte")));
+    lines.push(format!("{} read in {time}; saved in {folder}\n", counted(summary.tokens as usize, "byte")));
     if let Some(share) = summary.exchange_share {
         lines.push(format!(
             "{:.1}% of the time went into exchanging gradients and waiting for each other\n",
@@ -82,7 +81,7 @@ pub fn already_done(run: &Run, patience_given: bool) -> Result<Option<(Summary, 
         Ended::Finished if summary.steps >= steps && !untested => format!(
             "{folder} is finished: it has taken all of its {}{bits}\ntrain it longer with: {program} train \
              --resume {folder} --steps {}\n",
-            count(summary.steps as usize, "step"),
+            counted(summary.steps as usize, "step"),
             2 * summary.steps
         ),
         Ended::EarlyStop if !patience_given && !untested => format!(

@@ -70,8 +70,7 @@ impl<F: Real, N: Network<F>> CpuEngine<F, N> {
     pub fn planned_bytes(network: &N, lanes: usize, threads: usize, group: &dyn Group) -> usize {
         let (own, len) = (group.part(lanes).len(), network.gradient_len());
         let arenas = 2 * network.layout().count() + own * len + Reduction::<F>::planned(group, lanes, len);
-        let workspaces = threads.min(own) * network.workspace_bytes();
-        Weights::<F, N>::planned_bytes(network) + arenas * size_of::<F>() + workspaces
+        CpuEvaluator::planned_bytes(network, threads.min(own)) + arenas * size_of::<F>()
     }
 
     /// The network and its parameters.

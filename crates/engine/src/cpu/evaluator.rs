@@ -32,6 +32,11 @@ impl<F: Real, N: Network<F>> CpuEvaluator<F, N> {
         })
     }
 
+    /// Bytes an evaluator will hold, known before it is made.
+    pub fn planned_bytes(network: &N, threads: usize) -> usize {
+        Weights::<F, N>::planned_bytes(network) + threads * network.workspace_bytes()
+    }
+
     /// Summed loss in nats of each sequence, without dropout: sums (sequences)
     pub fn losses(&mut self, batch: &Batch<'_>, sums: &mut [f64]) -> Result<()> {
         batch.check(self.weights.network())?;

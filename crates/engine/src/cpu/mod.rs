@@ -52,6 +52,14 @@ impl Device for Cpu {
         )))
     }
 
+    fn evaluation_bytes(&self, model: &ModelConfig, context: usize) -> Result<usize> {
+        within("threads", self.threads)?;
+        with_network!(model, context, |network| Ok(CpuEvaluator::<f32, _>::planned_bytes(
+            &network,
+            self.threads
+        )))
+    }
+
     fn engine(&self, model: &ModelConfig, shape: &Shape) -> Result<Box<dyn Engine>> {
         with_network!(model, shape.context, |network| Ok(Box::new(CpuEngine::<f32, _>::new(
             network, shape, self

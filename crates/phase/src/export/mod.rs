@@ -29,7 +29,9 @@ use crate::order::Attended;
 use crate::trace::Trace;
 use kuramoto_model::Network;
 use kuramoto_model::config::Value;
+use kuramoto_report::cannot_write;
 use std::f64::consts::LN_2;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -129,6 +131,8 @@ impl Described<'_> {
 
 /// Where arrays go.
 pub trait Store {
+    /// What it will be.
+    fn path(&self) -> &Path;
     /// Makes room for an array.
     fn create(&mut self, described: &Described<'_>) -> io::Result<()>;
     /// Writes positions `first..` of an array; `leading` are the indices of the dimensions before `position`.
@@ -161,6 +165,8 @@ pub fn record(
     selection: &Selection,
     store: &mut dyn Store,
 ) -> Result<()> {
+    let path = store.path().to_path_buf();
+    let failed = |error: io::Error| cannot_write(&path, &error);
     let network = weights.network();
     let (context, config) = (Network::<f32>::context(network), network.config());
     if config.value != Value::Circular && selection.arrays.contains(&Array::ValueGate) {
@@ -175,14 +181,14 @@ pub fn record(
             _ => context,
         };
         let shape: Vec<usize> = array.dimensions().iter().map(size).collect();
-        store.create(&Described { array, shape: &shape, stretch: context })?;
+        store.create(&Described { array, shape: &shape, stretch: context }).map_err(failed)?;
     }
     let numbers = |values: &[usize]| values.iter().map(|&value| value as i32).collect::<Vec<i32>>();
     let counted =
         |dimension: &str| selection.arrays.iter().any(|array| array.dimensions().contains(&dimension));
     for (dimension, values) in [("layer", &selection.layers), ("oscillator", &selection.oscillators)] {
         if counted(dimension) {
-            store.coordinate(dimension, &numbers(values))?;
+            store.coordinate(dimension, &numbers(values)).map_err(failed)?;
         }
     }
     let (mut work, mut trace) = (weights.workspace(), Trace::new(network));
@@ -196,21 +202,18 @@ pub fn record(
         };
         let piece = Piece { trace: &trace, attended: &attended, first, context, selection };
         for &array in &selection.arrays {
-            match array {
-                Array::Byte => store.write(array, &[], first, &bytes[first..][..window.len()])?,
+            let written = match array {
+                Array::Byte => store.write(array, &[], first, &bytes[first..][..window.len()]),
                 Array::PhaseLast => {
                     let last = &trace.states[config.layers];
-                    store.write(array, &[], first, &chosen(last, trace.k, &selection.oscillators))?;
+                    store.write(array, &[], first, &chosen(last, trace.k, &selection.oscillators))
                 }
                 Array::Bits => {
-                    store.write(array, &[], first, &bits(weights.losses(ahead, &mut work)?, window.len()))?
+                    store.write(array, &[], first, &bits(weights.losses(ahead, &mut work)?, window.len()))
                 }
-                _ => {
-                    for place in 0..selection.layers.len() {
-                        piece.write_layer(array, place, store)?;
-                    }
-                }
-            }
+                _ => (0..selection.layers.len()).try_for_each(|place| piece.write_layer(array, place, store)),
+            };
+            written.map_err(failed)?;
         }
     }
     Ok(())
@@ -273,13 +276,50 @@ impl Piece<'_> {
     }
 }
 
-/// A folder to work in beside `path`, which must not be there yet: it is renamed from there once it is whole.
-fn beside(path: &Path) -> io::Result<tempfile::TempDir> {
-    if path.exists() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already: choose another name"));
+/// A folder to work in beside `path`: what is made in it is renamed once it is whole, and the folder goes. The
+/// system unlocks it when the process dies, so that the next export can remove what is left.
+struct Workplace {
+    folder: tempfile::TempDir,
+    _lock: File,
+}
+
+const PREFIX: &str = ".export-";
+const LOCK: &str = "lock";
+
+impl Workplace {
+    /// Beside `path`, which must not be there yet.
+    fn beside(path: &Path) -> io::Result<Workplace> {
+        if path.exists() {
+            let why = "it is there already: choose another name";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        remove_abandoned(parent);
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+        let lock = File::create_new(folder.path().join(LOCK))?;
+        // Where the system cannot lock, what is left of a killed export stays.
+        lock.try_lock().ok();
+        Ok(Workplace { folder, _lock: lock })
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::Builder::new().prefix(".export-").tempdir_in(parent)
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Removes the folders of exports that were killed. What cannot be removed is not in the way.
+fn remove_abandoned(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let lock = entry.path().join(LOCK);
+        if ours
+            && fs::symlink_metadata(&lock).is_ok_and(|lock| lock.is_file())
+            && File::options().write(true).open(&lock).is_ok_and(|lock| lock.try_lock().is_ok())
+        {
+            fs::remove_dir_all(entry.path()).ok();
+        }
+    }
 }
 
 /// Elements of one index of the leading dimensions, and of one position.

@@ -3,7 +3,7 @@
 //! Arrays are filled out of order (every window adds to every layer), so each is first a file of its own
 //! beside the archive, written in place, and packed at the end.
 
-use super::{Array, Described, Store, beside, strides};
+use super::{Array, Described, Store, Workplace, strides};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -13,7 +13,7 @@ use zip::write::SimpleFileOptions;
 /// An archive in the making.
 pub struct Npz {
     path: PathBuf,
-    folder: tempfile::TempDir,
+    folder: Workplace,
     arrays: Vec<(Array, File, Place)>,
     found: HashMap<&'static str, usize>,
     /// Whole files, which are small.
@@ -33,7 +33,7 @@ impl Npz {
     pub fn new(path: &Path) -> io::Result<Npz> {
         Ok(Npz {
             path: path.to_path_buf(),
-            folder: beside(path)?,
+            folder: Workplace::beside(path)?,
             arrays: Vec::new(),
             found: HashMap::new(),
             coordinates: Vec::new(),
@@ -57,6 +57,10 @@ fn header(kind: &str, shape: &[usize]) -> Vec<u8> {
 }
 
 impl Store for Npz {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn create(&mut self, described: &Described<'_>) -> io::Result<()> {
         let array = described.array;
         let mut file = File::create_new(self.folder.path().join(array.name()))?;

@@ -3,17 +3,20 @@
 //! Chunks are raw and one window long, so a window is written once and nothing is held. Written by hand: the
 //! format of raw chunks is three small JSON files, a library for all of Zarr a hundred crates.
 
-use super::{Array, Described, Store, beside};
+use super::{Array, Described, Store, Workplace};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What is made, within the folder to work in.
+const WHOLE: &str = "whole";
+
 /// A folder in the making.
 pub struct Zarr {
     path: PathBuf,
-    folder: tempfile::TempDir,
+    folder: Workplace,
     /// Metadata of every file, for readers that want it in one.
     metadata: serde_json::Map<String, Value>,
     chunks: HashMap<&'static str, Chunk>,
@@ -31,16 +34,18 @@ struct Chunk {
 impl Zarr {
     /// Will be at `path`, which must not be there yet.
     pub fn new(path: &Path) -> io::Result<Zarr> {
-        Ok(Zarr {
-            path: path.to_path_buf(),
-            folder: beside(path)?,
-            metadata: Default::default(),
-            chunks: HashMap::new(),
-        })
+        let folder = Workplace::beside(path)?;
+        fs::create_dir(folder.path().join(WHOLE))?;
+        Ok(Zarr { path: path.to_path_buf(), folder, metadata: Default::default(), chunks: HashMap::new() })
+    }
+
+    /// A file or folder within the whole.
+    fn place(&self, name: &str) -> PathBuf {
+        self.folder.path().join(WHOLE).join(name)
     }
 
     fn describe(&mut self, name: &str, value: Value) -> io::Result<()> {
-        fs::write(self.folder.path().join(name), serde_json::to_vec_pretty(&value)?)?;
+        fs::write(self.place(name), serde_json::to_vec_pretty(&value)?)?;
         self.metadata.insert(name.into(), value);
         Ok(())
     }
@@ -60,10 +65,14 @@ fn array_metadata(shape: &[usize], chunks: &[usize], kind: &str, fill: Value) ->
 }
 
 impl Store for Zarr {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn create(&mut self, described: &Described<'_>) -> io::Result<()> {
         let array = described.array;
         let name = array.name();
-        fs::create_dir(self.folder.path().join(name))?;
+        fs::create_dir(self.place(name))?;
         let at = array.dimensions().iter().position(|dimension| *dimension == "position").unwrap_or(0);
         let chunk: Vec<usize> = described
             .shape
@@ -94,26 +103,23 @@ impl Store for Zarr {
         // Chunks are always whole; the last is filled up with what readers cut off.
         let mut whole = bytes.to_vec();
         whole.resize(chunk.bytes, 0);
-        fs::write(self.folder.path().join(array.name()).join(key.join(".")), whole)
+        fs::write(self.place(array.name()).join(key.join(".")), whole)
     }
 
     fn coordinate(&mut self, dimension: &str, values: &[i32]) -> io::Result<()> {
-        fs::create_dir(self.folder.path().join(dimension))?;
+        fs::create_dir(self.place(dimension))?;
         let shape = [values.len()];
         self.describe(&format!("{dimension}/.zarray"), array_metadata(&shape, &shape, "<i4", Value::Null))?;
         self.describe(&format!("{dimension}/.zattrs"), json!({ "_ARRAY_DIMENSIONS": [dimension] }))?;
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        fs::write(self.folder.path().join(dimension).join("0"), bytes)
+        fs::write(self.place(dimension).join("0"), bytes)
     }
 
     fn finish(mut self: Box<Self>, attributes: &Value) -> io::Result<()> {
         self.describe(".zgroup", json!({ "zarr_format": 2 }))?;
         self.describe(".zattrs", attributes.clone())?;
         let all = json!({ "zarr_consolidated_format": 1, "metadata": self.metadata });
-        fs::write(self.folder.path().join(".zmetadata"), serde_json::to_vec_pretty(&all)?)?;
-        let made = self.folder.keep();
-        fs::rename(&made, &self.path).inspect_err(|_| {
-            fs::remove_dir_all(&made).ok();
-        })
+        fs::write(self.place(".zmetadata"), serde_json::to_vec_pretty(&all)?)?;
+        fs::rename(self.place(""), &self.path)
     }
 }

@@ -1,15 +1,17 @@
-//! Prepared corpora: plain bytes in a cache folder beside what identifies them, memory-mapped.
+//! Prepared corpora: plain bytes in a cache folder beside what identifies them.
 //!
 //! A prepared corpus is a folder with `bytes` and `corpus.json`, made beside and renamed when whole, so that
-//! it is there completely or not at all. Its hash is checked every time it is opened.
+//! it is there completely or not at all. It is read into memory, and its hash is checked, every time it is
+//! opened: whatever happens to the file afterwards, the bytes are those that were proven.
 
 use super::source::{ENWIK8_ADDRESS, ENWIK8_SHA256, PAPER_BYTES};
 use super::{Identity, Source, listed, vocabulary};
 use crate::disk;
 use crate::error::{At, Error, Result};
 use crate::hash;
-use memmap2::Mmap;
+use crate::memory;
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// `$KURAMOTO_CACHE`, or `kuramoto` in the user's cache folder.
@@ -20,7 +22,7 @@ pub fn default_cache() -> PathBuf {
     }
 }
 
-pub(super) fn open(source: &Source, cache: &Path) -> Result<(Identity, Mmap)> {
+pub(super) fn open(source: &Source, cache: &Path) -> Result<(Identity, Vec<u8>)> {
     let key = source.fingerprint()?;
     let name =
         source.name().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_' && c != '.', "_");
@@ -29,11 +31,11 @@ pub(super) fn open(source: &Source, cache: &Path) -> Result<(Identity, Mmap)> {
     if !folder.exists() {
         prepare(source, &folder)?;
     }
-    map(&folder)
+    read(&folder)
 }
 
 /// A prepared corpus with these bytes, whatever it was prepared from; None if there is none that is good.
-pub(super) fn find(sha256: &str, cache: &Path) -> Option<(Identity, Mmap)> {
+pub(super) fn find(sha256: &str, cache: &Path) -> Option<(Identity, Vec<u8>)> {
     let is_it = |folder: &PathBuf| {
         let json = disk::read(&folder.join("corpus.json")).ok();
         let identity: Option<Identity> = json.and_then(|json| serde_json::from_slice(&json).ok());
@@ -44,12 +46,13 @@ pub(super) fn find(sha256: &str, cache: &Path) -> Option<(Identity, Mmap)> {
         .flatten()
         .map(|entry| entry.path())
         .filter(is_it)
-        .find_map(|folder| map(&folder).ok())
+        .find_map(|folder| read(&folder).ok())
 }
 
 fn prepare(source: &Source, folder: &Path) -> Result<()> {
     let beside = disk::hidden(folder, &format!("partial-{}", std::process::id()));
     fs::create_dir_all(&beside).at("create", &beside)?;
+    remove_abandoned(beside.parent().unwrap_or(Path::new(".")));
     let made = fill(source, &beside).and_then(|()| match fs::rename(&beside, folder) {
         // Another process prepared the same corpus meanwhile.
         Err(_) if folder.join("corpus.json").exists() => Ok(()),
@@ -62,23 +65,64 @@ fn prepare(source: &Source, folder: &Path) -> Result<()> {
     made
 }
 
+fn get_anew() -> String {
+    format!("remove it and get it anew from {ENWIK8_ADDRESS}, which --download does")
+}
+
+/// Says what to do about a file of enwik8 that cannot be unpacked, wherever it was found.
+fn unreadable_enwik8(source: &Source, error: Error) -> Error {
+    let why = match &error {
+        Error::Corpus { why, .. } => why.clone(),
+        Error::Io { action: "read", cause, .. } => format!("it cannot be read: {cause}"),
+        _ => return error,
+    };
+    match source {
+        Source::Enwik8(Some(path)) => Error::corpus(path, format!("{why}; {}", get_anew())),
+        _ => error,
+    }
+}
+
+/// Removes what processes left that died while they prepared a corpus or fetched one: nobody holds its lock.
+/// What cannot be removed is not in the way.
+pub(super) fn remove_abandoned(cache: &Path) {
+    let Ok(entries) = fs::read_dir(cache) else { return };
+    let unlocked = |path: &Path| {
+        disk::open_to_write(path, File::options().write(true)).is_ok_and(|file| file.try_lock().is_ok())
+    };
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if !(name.starts_with('.') && name.contains(".partial-")) {
+            continue;
+        }
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && unlocked(&path.join("bytes")) => fs::remove_dir_all(&path).ok(),
+            Ok(kind) if kind.is_file() && unlocked(&path) => fs::remove_file(&path).ok(),
+            _ => None,
+        };
+    }
+}
+
 fn fill(source: &Source, folder: &Path) -> Result<()> {
     let path = folder.join("bytes");
     let file = File::create(&path).at("create", &path)?;
-    let copied = source.copy_to(&file)?;
+    // The system releases it when the process dies; where it cannot lock, what is left behind stays.
+    file.try_lock().ok();
+    let copied = source.copy_to(&file).map_err(|error| unreadable_enwik8(source, error))?;
     let sha256 = copied.hasher.finish();
-    if matches!(source, Source::Enwik8(_)) && sha256 != ENWIK8_SHA256 {
+    if let Source::Enwik8(Some(path)) = source
+        && sha256 != ENWIK8_SHA256
+    {
         let found = match copied.bytes {
             bytes if bytes > PAPER_BYTES => format!("more than {PAPER_BYTES} bytes"),
             bytes => format!("{bytes} bytes with sha256 {sha256}"),
         };
-        return Err(Error::corpus(
-            "enwik8",
-            format!(
-                "the file holds {found}, but enwik8 is {PAPER_BYTES} bytes with sha256 {ENWIK8_SHA256}: get \
-                 it anew from {ENWIK8_ADDRESS}, or give the file another name to train on it as it is"
-            ),
-        ));
+        let why = format!(
+            "it holds {found}, but enwik8 is {PAPER_BYTES} bytes with sha256 {ENWIK8_SHA256}: {}, or give the \
+             file another name to train on it as it is",
+            get_anew()
+        );
+        return Err(Error::corpus(path, why));
     }
     if copied.bytes == 0 {
         return Err(Error::corpus(source.name(), "it is empty; there is nothing to learn from"));
@@ -94,7 +138,7 @@ fn fill(source: &Source, folder: &Path) -> Result<()> {
     File::open(&path).and_then(|file| file.sync_all()).at("write", &path)
 }
 
-fn map(folder: &Path) -> Result<(Identity, Mmap)> {
+fn read(folder: &Path) -> Result<(Identity, Vec<u8>)> {
     let advice = format!("remove {} and run again to prepare it anew", folder.display());
     let path = folder.join("corpus.json");
     let json = disk::read(&path).at("read", &path)?;
@@ -108,12 +152,12 @@ fn map(folder: &Path) -> Result<(Identity, Mmap)> {
         let why = format!("it has {length} bytes, but {} were prepared: {advice}", identity.bytes);
         return Err(Error::corpus(&path, why));
     }
-    // SAFETY: the file is private to the cache, is never written after it was renamed into place, and its
-    // length and hash have just been or are about to be checked. Whoever changes it under a running program
-    // gets other bytes.
-    let map = unsafe { Mmap::map(&file) }.at("map", &path)?;
-    if hash::of(&map) != identity.sha256 || vocabulary(&map) != identity.vocabulary {
+    memory::check("the corpus", length, "less text")?;
+    let mut bytes = Vec::with_capacity(identity.bytes);
+    // No more than that: it may be growing.
+    file.take(length).read_to_end(&mut bytes).at("read", &path)?;
+    if hash::of(&bytes) != identity.sha256 || vocabulary(&bytes) != identity.vocabulary {
         return Err(Error::corpus(&path, format!("its bytes are not those that were prepared: {advice}")));
     }
-    Ok((identity, map))
+    Ok((identity, bytes))
 }

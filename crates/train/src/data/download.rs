@@ -1,5 +1,6 @@
 //! Fetching a corpus over the network, on request only.
 
+use super::cache::remove_abandoned;
 use crate::error::{At, Error, Result};
 use std::fs::{self, File};
 use std::io;
@@ -14,10 +15,13 @@ pub fn download(address: &str, folder: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     fs::create_dir_all(folder).at("create", folder)?;
+    remove_abandoned(folder);
     let failed = |error: ureq::Error| Error::corpus(address, format!("it could not be fetched: {error}"));
     let mut response = ureq::get(address).call().map_err(failed)?;
     let beside = folder.join(format!(".{name}.partial-{}", std::process::id()));
     let copied = File::create(&beside).and_then(|mut file| {
+        // The system releases it when the process dies; where it cannot lock, what is left behind stays.
+        file.try_lock().ok();
         io::copy(&mut response.body_mut().as_reader(), &mut file)?;
         file.sync_all()
     });

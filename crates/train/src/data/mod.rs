@@ -103,7 +103,7 @@ impl Identity {
 }
 
 enum Bytes {
-    Mapped(memmap2::Mmap),
+    Read(Vec<u8>),
     Generated(Tales),
 }
 
@@ -121,7 +121,7 @@ impl Corpus {
         let (identity, bytes) = match source {
             Source::Tales { seed, bytes } => {
                 // The text and, for its code length, every choice.
-                memory::check((*bytes as u64).saturating_mul(6))?;
+                memory::check("the corpus", (*bytes as u64).saturating_mul(6), "less text")?;
                 let tales = Tales::generate(*seed, *bytes);
                 let identity = Identity {
                     name: "tales".into(),
@@ -133,9 +133,9 @@ impl Corpus {
                 (identity, Bytes::Generated(tales))
             }
             _ => {
-                let (mut identity, map) = cache::open(source, cache)?;
-                identity.opening = opening(&map);
-                (identity, Bytes::Mapped(map))
+                let (mut identity, bytes) = cache::open(source, cache)?;
+                identity.opening = opening(&bytes);
+                (identity, Bytes::Read(bytes))
             }
         };
         let tokens = identity.tokens().map(Option::unwrap_or_default);
@@ -144,10 +144,10 @@ impl Corpus {
 
     /// A corpus with this hash, if one was prepared, whatever from.
     pub fn prepared(sha256: &str, cache: &Path) -> Option<Corpus> {
-        let (mut identity, map) = cache::find(sha256, cache)?;
-        identity.opening = opening(&map);
+        let (mut identity, bytes) = cache::find(sha256, cache)?;
+        identity.opening = opening(&bytes);
         let tokens = identity.tokens().map(Option::unwrap_or_default);
-        Some(Corpus { identity, bytes: Bytes::Mapped(map), tokens })
+        Some(Corpus { identity, bytes: Bytes::Read(bytes), tokens })
     }
 
     /// Opens the corpus of a run: from the cache if it was prepared there, else from where it came from.
@@ -168,7 +168,7 @@ impl Corpus {
     /// All bytes.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map) => map,
+            Bytes::Read(bytes) => bytes,
             Bytes::Generated(tales) => tales.text(),
         }
     }

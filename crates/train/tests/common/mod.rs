@@ -110,6 +110,36 @@ impl Observer for StopAfter {
     }
 }
 
+/// Asks to stop in the middle of the `nth` stretch of work of that kind, such as the second validation.
+pub struct StopWhile {
+    pub busy: &'static str,
+    pub nth: usize,
+    pub now: bool,
+}
+
+impl StopWhile {
+    pub fn new(busy: &'static str, nth: usize) -> StopWhile {
+        StopWhile { busy, nth, now: false }
+    }
+}
+
+impl Observer for StopWhile {
+    fn busy(&mut self, with: &str) {
+        if with == self.busy {
+            self.nth -= 1;
+            self.now = self.nth == 0;
+        }
+    }
+
+    fn step(&mut self, _: &Row, _: &State) {
+        assert!(!self.now, "it was asked to stop before this step was done");
+    }
+
+    fn stop(&mut self) -> bool {
+        self.now
+    }
+}
+
 /// Collects warnings, and stops when the disk is dead.
 #[derive(Default)]
 pub struct Watch<'a> {
