@@ -27,7 +27,7 @@ pub fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> io::Result
     let (path, beside) = (folder.join(name), folder.join(format!(".{name}.partial")));
     let written = fs::create_dir_all(folder)
         // What a killed process left, or anything else of that name, which might not even be a file.
-        .and_then(|()| fs::remove_file(&beside).or_else(|error| absent(error)))
+        .and_then(|()| fs::remove_file(&beside).or_else(absent))
         .and_then(|()| File::create_new(&beside)?.write_all(content.as_ref()))
         .and_then(|()| fs::rename(&beside, &path));
     written.map_err(|error| {
