@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 plan() {
-    cargo run --release --quiet -- lab plan "$@" --scale study --cache "$work/cache" >/dev/null
+    cargo run --release --quiet -- lab plan "$@" --scale study --budget 120k --cache "$work/cache" >/dev/null
 }
 
 # Prepares the corpus, so that the plans below find it in the cache and hold no path of this machine.

@@ -4,7 +4,7 @@
 import assert from "node:assert";
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { chromium } from "playwright-core";
+import { launch } from "./browser.mjs";
 
 const [program, folder, pictures] = process.argv.slice(2);
 const tiny = ["--set", "data.bytes=60000", "--batch", "2", "--context", "64", "--width", "16", "--layers", "3", "--validate-every", "20", "--validation-windows", "4", "--warmup", "5"];
@@ -14,10 +14,7 @@ assert.equal(await done(train("trained", 60)), 0);
 
 const server = spawn(program, ["explore", folder, "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
 const link = await new Promise((resolve) => server.stdout.once("data", (data) => resolve(String(data).trim())));
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
-});
+const browser = await launch();
 
 // Text that is too small (10 pixels) or too faint (WCAG AA: 4.5 to 1), as the page has it now.
 function unreadable() {

@@ -1,6 +1,7 @@
 //! `kuramoto diagnose`: the paper's diagnostics, and others, of a run on a text.
 
 use crate::inspect::{Inspect, written};
+use crate::table::counted;
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kuramoto_phase::diagnostics::Diagnostics;
@@ -36,7 +37,8 @@ fn surrogate_or_none() -> impl TypedValueParser<Value = Option<Surrogate>> {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let against: Vec<Surrogate> = arguments.against.iter().flatten().copied().collect();
-    let subject = arguments.inspect.open()?;
+    let chosen = arguments.inspect.chosen()?;
+    let subject = arguments.inspect.open(&chosen)?;
     let windows = subject.windows();
     let diagnostics = Diagnostics::of(&SurveyRequest {
         weights: &subject.weights,
@@ -46,16 +48,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         initial_seed: subject.seed,
         threads: arguments.inspect.threads()?,
     })?;
-    let folder = arguments.out.clone().unwrap_or_else(|| arguments.inspect.run.join("diagnostics"));
+    let folder = arguments.out.clone().unwrap_or_else(|| chosen.output("diagnostics"));
     let files = diagnostics.write(&folder)?;
     crate::print(&format!(
-        "{}: {} windows of {}, {:.4} bits per byte, after step {}\n\n{}\n{}",
-        arguments.inspect.run.display(),
-        windows.len(),
+        "{}: {} of {}, {:.4} bits per byte, after step {}\n\n{}\n\n{}diagnostics.txt has every measure, what it \
+         means and what it is against; more in docs/phase.md#measures\n",
+        chosen.name(),
+        counted(windows.len(), "window"),
         subject.text,
         diagnostics.surveys.trained.bits_per_byte(),
         subject.step,
-        diagnostics.text(),
+        diagnostics.summary().join("\n"),
         written(&files)
     ))
 }

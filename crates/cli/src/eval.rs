@@ -2,18 +2,19 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::choice::choice;
+use crate::chosen::{Chosen, FOR_CORPUS};
 use crate::table::thousands;
 use anyhow::Result;
 use kuramoto_engine::Cpu;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::evaluate::evaluate;
-use kuramoto_train::{Corpus, Run, Split};
+use kuramoto_train::{Corpus, Split};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Run folder
-    run: PathBuf,
+    /// Run folder or shipped model [default: tales-kuramoto]
+    run: Option<PathBuf>,
     /// Which part of the corpus
     #[arg(long, value_parser = choice::<Split>(), default_value_t = Split::Validation)]
     split: Split,
@@ -34,7 +35,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let mut run = Run::open(&arguments.run)?;
+    let mut run = Chosen::new(arguments.run.as_deref(), FOR_CORPUS)?.open()?;
     if let Some(path) = &arguments.data_path {
         run.set_data_path(path);
     }

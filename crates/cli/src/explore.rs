@@ -1,16 +1,16 @@
 //! `kuramoto explore`: a local page to watch training and to look inside.
 
 use anyhow::{Context, Result, bail};
-use kuramoto_explorer::{Options, Server};
+use kuramoto_explorer::{Limits, Options, Server};
+use kuramoto_train::data::default_cache;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folder of runs
-    #[arg(default_value = "runs")]
-    folder: PathBuf,
+    /// Folder of runs [default: runs, and the models that come with the program]
+    folder: Option<PathBuf>,
     /// Port; 0 for any that is free
     #[arg(long, default_value_t = 0)]
     port: u16,
@@ -23,14 +23,17 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    if !arguments.folder.is_dir() {
-        bail!("{} is not a folder: give a folder of runs, or train one first", arguments.folder.display());
-    }
+    let folders = match &arguments.folder {
+        Some(folder) if folder.is_dir() => vec![folder.clone()],
+        Some(folder) => bail!("{} is not a folder: give a folder of runs", folder.display()),
+        None => vec!["runs".into(), kuramoto_models::unpack_all(&default_cache())?],
+    };
     let options = Options {
-        folder: arguments.folder.clone(),
+        folders,
         address: arguments.host,
         port: arguments.port,
         at_a_time: crate::threads(None)?,
+        limits: Limits::default(),
     };
     let runtime = tokio::runtime::Runtime::new().context("the server cannot be started")?;
     runtime.block_on(async {
@@ -48,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         // A page that is still open must not hold the program.
         tokio::select! {
-            served = server.run(std::future::pending()) => served.context("the server failed"),
+            served = server.run() => served.context("the server failed"),
             stopped = tokio::signal::ctrl_c() => stopped.context("cannot listen to Ctrl-C"),
         }
     })

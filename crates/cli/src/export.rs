@@ -1,12 +1,15 @@
 //! `kuramoto export`: a run's phases as NumPy or Zarr arrays, or its weights as a folder for others.
 
 use crate::checkpoint::Checkpoint;
+use crate::chosen::{Chosen, FOR_CORPUS};
 use crate::inspect::one_of;
 use crate::wrong;
 use anyhow::{Context, Result, bail};
 use kuramoto_phase::export::{Array, Npz, Selection, Store, Zarr, record};
 use kuramoto_phase::subject::check_memory;
 use kuramoto_report::write;
+use kuramoto_train::disk::System;
+use kuramoto_train::publish::publish;
 use kuramoto_train::{Error, Run, checkpoint, disk, hash};
 use std::path::{Path, PathBuf};
 
@@ -14,9 +17,10 @@ const WEIGHTS: &str = "model.safetensors";
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Run folder
-    run: PathBuf,
-    /// FILE.npz or FOLDER.zarr for arrays, hf for the weights with their configuration
+    /// Run folder or shipped model [default: tales-kuramoto]
+    run: Option<PathBuf>,
+    /// FILE.npz or FOLDER.zarr for arrays, hf for the weights with their configuration, model for a run folder
+    /// without what only training needs
     #[arg(long)]
     to: String,
     /// The text to run through the model; needed for arrays
@@ -38,15 +42,22 @@ pub struct Arguments {
     oscillators: Option<String>,
     #[command(flatten)]
     checkpoint: Checkpoint,
-    /// Folder of the weights with --to hf [default: hf in the run]
+    /// Folder of the weights with --to hf or model [default: hf or model in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let run = Run::open(&arguments.run)?;
-    if arguments.to == "hf" {
-        return weights(arguments, &run);
+    let chosen = Chosen::new(arguments.run.as_deref(), FOR_CORPUS)?;
+    let run = chosen.open()?;
+    let folder = || arguments.out.clone().unwrap_or_else(|| chosen.output(&arguments.to));
+    match arguments.to.as_str() {
+        "hf" => return weights(arguments, &run, &folder()),
+        "model" => {
+            publish(&System, &run, arguments.checkpoint.of(&run)?, &folder())?;
+            return crate::print(&format!("wrote {}\n", folder().display()));
+        }
+        _ => {}
     }
     let path = PathBuf::from(&arguments.to);
     let failed = || format!("{} cannot be written", path.display());
@@ -54,9 +65,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some("npz") => Box::new(Npz::new(&path).with_context(failed)?),
         Some("zarr") => Box::new(Zarr::new(&path).with_context(failed)?),
         _ => {
-            return Err(
-                wrong("--to", format!("{:?}", arguments.to), "give FILE.npz, FOLDER.zarr or hf").into()
-            );
+            return Err(wrong(
+                "--to",
+                format!("{:?}", arguments.to),
+                "give FILE.npz, FOLDER.zarr, hf or model",
+            )
+            .into());
         }
     };
     let Some(text) = &arguments.text else {
@@ -124,8 +138,7 @@ fn numbers(key: &str, text: Option<&str>, count: usize) -> Result<Vec<usize>, Er
 
 /// `model.safetensors` and a `config.json` that says all one needs to use it, which is written last: an export
 /// that was killed before can be repeated.
-fn weights(arguments: &Arguments, run: &Run) -> Result<()> {
-    let folder = arguments.out.clone().unwrap_or_else(|| run.folder().join("hf"));
+fn weights(arguments: &Arguments, run: &Run, folder: &Path) -> Result<()> {
     let (config, model) = (folder.join("config.json"), folder.join(WEIGHTS));
     let (from, step) = run.checkpoint(arguments.checkpoint.of(run)?)?;
     let sha256 = checkpoint::verify(&from, run)?;
@@ -137,7 +150,7 @@ fn weights(arguments: &Arguments, run: &Run) -> Result<()> {
     }
     let saved = from.join(WEIGHTS);
     let bytes = disk::read(&saved).with_context(|| format!("{} cannot be read", saved.display()))?;
-    write(&folder, WEIGHTS, bytes)?;
+    write(folder, WEIGHTS, bytes)?;
     let description = serde_json::json!({
         "model_type": format!("kuramoto-attention/{}", run.config().model.kind().name()),
         "model": run.config().model,
@@ -147,6 +160,6 @@ fn weights(arguments: &Arguments, run: &Run) -> Result<()> {
         "step": step,
         "weights_sha256": sha256,
     });
-    write(&folder, "config.json", serde_json::to_string_pretty(&description)? + "\n")?;
+    write(folder, "config.json", serde_json::to_string_pretty(&description)? + "\n")?;
     crate::print(&format!("wrote {} and {}\n", config.display(), model.display()))
 }

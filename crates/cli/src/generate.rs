@@ -1,17 +1,17 @@
 //! `kuramoto generate`: a model writes on from a prompt, byte by byte.
 
 use crate::checkpoint::Checkpoint;
+use crate::chosen::{Chosen, FOR_TEXT};
 use crate::text::Stream;
 use anyhow::Result;
-use kuramoto_train::Run;
 use kuramoto_train::generate::{Sampling, default_prompt, generate};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Run folder
-    run: PathBuf,
+    /// Run folder or shipped model [default: tales-kuramoto]
+    run: Option<PathBuf>,
     /// Text to go on from [default: a line break]
     #[arg(long)]
     prompt: Option<String>,
@@ -33,7 +33,7 @@ pub struct Arguments {
 
 /// On a terminal, bytes that are no text are shown as \xNN; elsewhere every byte is written as it is.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let run = Run::open(&arguments.run)?;
+    let run = Chosen::new(arguments.run.as_deref(), FOR_TEXT)?.open()?;
     let which = arguments.checkpoint.of(&run)?;
     let prompt = match &arguments.prompt {
         Some(prompt) => prompt.clone().into_bytes(),

@@ -1,10 +1,10 @@
 //! Arguments shared by the commands that measure a run: which run, which checkpoint, which text.
 
 use crate::checkpoint::Checkpoint;
+use crate::chosen::{Chosen, FOR_CORPUS};
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kuramoto_phase::{Subject, TextSource};
-use kuramoto_train::Run;
 use kuramoto_train::data::default_cache;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,8 +12,8 @@ use strum::VariantNames;
 
 #[derive(clap::Args)]
 pub struct Inspect {
-    /// Run folder of a Kuramoto model
-    pub run: PathBuf,
+    /// Run folder of a Kuramoto model, or shipped model [default: tales-kuramoto]
+    run: Option<PathBuf>,
     /// Read this text instead of the validation split
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
@@ -38,13 +38,17 @@ impl Inspect {
         Ok(crate::threads(self.threads)?)
     }
 
-    pub fn open(&self) -> Result<Subject> {
+    pub fn chosen(&self) -> Result<Chosen> {
+        Chosen::new(self.run.as_deref(), FOR_CORPUS)
+    }
+
+    pub fn open(&self, chosen: &Chosen) -> Result<Subject> {
         let cache = self.cache.clone().unwrap_or_else(default_cache);
         let source = match &self.text {
             Some(path) => TextSource::File(path),
             None => TextSource::Validation { cache: &cache, data_path: self.data_path.as_deref() },
         };
-        let run = Run::open(&self.run)?;
+        let run = chosen.open()?;
         let which = self.checkpoint.of(&run)?;
         Ok(Subject::open(run, which, source, self.windows, self.threads()?)?)
     }

@@ -61,7 +61,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     let doses = if arguments.doses.is_empty() { lesion.doses() } else { &arguments.doses };
-    let subject = arguments.inspect.open()?;
+    let chosen = arguments.inspect.chosen()?;
+    let subject = arguments.inspect.open(&chosen)?;
     let sites = sites(arguments, lesion, subject.weights.network().config())?;
     let windows = subject.windows();
     let trial = Trial {
@@ -75,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return own(path, &trial);
     }
     let responses = trial.respond(lesion, &sites, doses)?;
-    let folder = arguments.out.clone().unwrap_or_else(|| arguments.inspect.run.join("lesions"));
+    let folder = arguments.out.clone().unwrap_or_else(|| chosen.output("lesions"));
     // What was confined has a name of its own, so that it replaces nothing else.
     let layers = arguments.layers.iter().map(|layer| format!("-layer{layer}")).collect::<String>();
     let head = arguments.head.map(|head| format!("-head{head}")).unwrap_or_default();
@@ -84,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     files.extend(figure(&file, lesion, &responses).save(&folder)?);
     crate::print(&format!(
         "{}, {} windows of {}, after step {}: {lesion}\n\n{}\n{}",
-        arguments.inspect.run.display(),
+        chosen.name(),
         windows.len(),
         subject.text,
         subject.step,

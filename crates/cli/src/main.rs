@@ -8,6 +8,7 @@
 mod bench;
 mod checkpoint;
 mod choice;
+mod chosen;
 mod diagnose;
 mod eval;
 mod explore;
@@ -17,6 +18,7 @@ mod inspect;
 mod lab;
 mod lesion;
 mod matching;
+mod models;
 mod processes;
 mod progress;
 mod pulls;
@@ -47,6 +49,8 @@ enum Command {
     Train(Box<train::Arguments>),
     /// List runs and their results
     Runs(runs::Arguments),
+    /// List the trained models that come with the program
+    Models(models::Arguments),
     /// Measure exact bits per byte of a run on a split of its corpus
     Eval(eval::Arguments),
     /// Let a run's model write on from a prompt
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Train(arguments) => train::run(&arguments),
         Command::Runs(arguments) => runs::run(&arguments).map(done),
+        Command::Models(arguments) => models::run(&arguments).map(done),
         Command::Eval(arguments) => eval::run(&arguments).map(done),
         Command::Generate(arguments) => generate::run(&arguments).map(done),
         Command::Diagnose(arguments) => diagnose::run(&arguments).map(done),

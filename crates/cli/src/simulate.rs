@@ -1,14 +1,18 @@
 //! `kuramoto simulate`: the classical Kuramoto model and its transition.
 
 use crate::inspect::{one_of, written};
+use crate::table::counted;
 use crate::wrong;
 use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
 use kuramoto_phase::classical::{
     Distribution, Graph, MAX_STEPS, Watch, csv, figure, sweep, sweep_bytes, table,
 };
 use kuramoto_report::write;
 use kuramoto_train::{Error, disk, memory};
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -109,16 +113,31 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(coupling) = couplings.iter().find(|coupling| !coupling.is_finite()) {
         return Err(wrong("--couplings", coupling, "give finite numbers").into());
     }
-    let found = sweep(frequencies, count, &graph, &couplings, watch, arguments.seed);
+    // A folder that cannot be written is found now, not after minutes of work.
+    fs::create_dir_all(&arguments.out)
+        .with_context(|| format!("{} cannot be written", arguments.out.display()))?;
+    let bar = progress(couplings.len());
+    let found = sweep(frequencies, count, &graph, &couplings, watch, arguments.seed, || bar.inc(1));
+    bar.finish_and_clear();
     let mut files = vec![write(&arguments.out, "transition.csv", csv(&found))?];
     files.extend(figure(frequencies, &found).save(&arguments.out)?);
     crate::print(&format!(
-        "{count} oscillators, {} frequencies of width {width}: critical coupling {critical:.4} (of an \
-         infinite population, all with all)\n\n{}\n{}",
+        "{}, {} frequencies of width {width}: critical coupling {critical:.4} (of an infinite population, \
+         all with all)\n\n{}\n{}",
+        counted(count, "oscillator"),
         arguments.frequencies,
         table(&found),
         written(&files)
     ))
+}
+
+/// Couplings that are done; nothing where standard error is no terminal.
+fn progress(couplings: usize) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len} couplings  {elapsed} gone  {eta} left");
+    let bar = ProgressBar::new(couplings as u64).with_style(style.expect("the template is well formed"));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
 }
 
 fn read_graph(path: &Path, count: usize) -> Result<Graph> {

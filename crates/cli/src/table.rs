@@ -1,8 +1,9 @@
 //! Tables and numbers for the terminal.
 
 pub use kuramoto_report::TextTable as Table;
+pub use kuramoto_report::table::thousands;
 
-/// 1003386 as 1,003,386.
-pub fn thousands(n: usize) -> String {
-    indicatif::HumanCount(n as u64).to_string()
+/// `1 run`, `2 runs`.
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{} {what}{}", thousands(count), if count == 1 { "" } else { "s" })
 }

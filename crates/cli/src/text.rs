@@ -1,5 +1,7 @@
 //! Bytes for people's eyes.
 
+pub use kuramoto_report::wrap;
+
 /// Valid UTF-8 as it is, other bytes as \xNN, control characters but line breaks escaped: nothing a model
 /// writes can steer the terminal.
 pub fn printable(bytes: &[u8]) -> String {
@@ -20,22 +22,6 @@ pub fn printable(bytes: &[u8]) -> String {
 /// On one line, in quotes, everything but plain letters escaped: single bytes of a text can be distinguished.
 pub fn quoted(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.escape_ascii())
-}
-
-/// Lines of at most `width` characters.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for paragraph in text.split('\n') {
-        let mut line = String::new();
-        for word in paragraph.split_inclusive(' ') {
-            if !line.is_empty() && line.chars().count() + word.trim_end().chars().count() > width {
-                lines.push(std::mem::take(&mut line).trim_end().to_string());
-            }
-            line += word;
-        }
-        lines.push(line.trim_end().to_string());
-    }
-    lines
 }
 
 /// Turns bytes that come one at a time into text, holding back a character until it is whole.
@@ -82,10 +68,5 @@ mod tests {
         assert_eq!(show(b"\xc3a"), ["", "\\xc3a", ""]);
         assert_eq!(show(b"\xe2\x82"), ["", "", "\\xe2\\x82"]);
         assert_eq!(show(b"\x1b["), ["\\u{1b}", "[", ""]);
-    }
-
-    #[test]
-    fn lines_are_no_longer_than_asked() {
-        assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
     }
 }

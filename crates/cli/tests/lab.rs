@@ -47,3 +47,28 @@ fn what_is_no_choice_is_refused() {
         assert!(!out.exists(), "nothing is left behind");
     }
 }
+
+/// A plan says how both models match, and its status starts with how far it is.
+#[test]
+fn status_starts_with_a_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("plan");
+    let plan = out.to_str().unwrap();
+    let short = ["--set", "length.steps=2", "--set", "data.bytes=60000", "--set", "validation.every=2"];
+    let arguments = ["lab", "plan", "compare", "--scale", "smoke", "--seeds", "1", "--out", plan];
+    let (code, text) = session(&[&arguments[..], &short].concat());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("difference") && text.contains("5,662") && text.contains("-8.1%"), "{text}");
+    let (_, text) = session(&["lab", "status", plan]);
+    assert!(text.starts_with("0 of 4 runs finished, 4 open; about 0 s left with "), "{text}");
+    assert!(text.contains("go on with: kuramoto lab run "), "{text}");
+    session(&["lab", "run", plan, "--index", "0"]);
+    let (_, text) = session(&["lab", "status", plan]);
+    assert!(text.starts_with("1 of 4 runs finished, 3 open; about "), "{text}");
+    session(&["lab", "run", plan]);
+    let (_, text) = session(&["lab", "status", plan]);
+    assert!(text.starts_with("4 of 4 runs finished\ntheir report: kuramoto lab report "), "{text}");
+    std::fs::write(out.join("runs/compare-kuramoto-tuned-tales-6k-seed0/summary.json"), "{}").unwrap();
+    let (_, text) = session(&["lab", "status", plan]);
+    assert!(text.starts_with("3 of 4 runs finished, 1 failed\n"), "{text}");
+}

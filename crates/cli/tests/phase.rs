@@ -45,12 +45,20 @@ fn a_run_is_measured() {
     let text = done("diagnose run --windows 4");
     for part in [
         "4 windows of the validation split of tales",
-        "local-order",
-        "Figure 1a",
-        "Figure 2b",
+        "\nNear: attended tokens are ",
+        "\nFar: over all 32 tokens",
+        "uniform coupling 0.",
+        "\nReach: ",
+        "\nPaper: Figure 1a ",
+        "docs/phase.md#measures",
         "figure-1-order.png",
     ] {
         assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.lines().all(|line| line.len() <= 120), "{text}");
+    let tables = fs::read_to_string(folder.path().join("run/diagnostics/diagnostics.txt")).unwrap();
+    for part in ["local-order", "z against", "Figure 2b", "mean_t A_tt"] {
+        assert!(tables.contains(part), "{part}: {tables}");
     }
     let figure = fs::read_to_string(folder.path().join("run/diagnostics/figure-2-drift.svg")).unwrap();
     assert!(figure.contains("rotary start"));
@@ -65,9 +73,14 @@ fn a_run_is_measured() {
     );
 
     let pulls = done("pulls run --prompt merry --top 2 --coalitions 0.5");
-    assert!(pulls.contains("pulls on byte 4, \"y\"") && pulls.contains("layer 1: the step is"), "{pulls}");
+    assert!(pulls.contains("byte 4, \"y\", in \"merry\"\npredicted next: \""), "{pulls}");
+    assert!(pulls.contains("layer 1: the step is") && !pulls.contains("the text goes on"), "{pulls}");
+    assert!(done("pulls run --prompt merry --token 1").contains("the text goes on with \"r\" "));
     let all: serde_json::Value = serde_json::from_str(&done("pulls run --prompt merry --json")).unwrap();
     assert_eq!(all["layers"][1]["pulls"].as_array().unwrap().len(), 5);
+    let chances: Vec<f64> =
+        all["next"].as_array().unwrap().iter().map(|next| next["probability"].as_f64().unwrap()).collect();
+    assert!((chances.iter().sum::<f64>() - 1.0).abs() < 1e-6 && chances.is_sorted_by(|a, b| a >= b));
 
     for what in [
         "oscillators",
@@ -149,6 +162,7 @@ fn wrong_input_gets_a_clear_sentence() {
         ("simulate --graph edges --oscillators 3", "line 2"),
         ("simulate --graph edges --oscillators 0", "--oscillators"),
         ("simulate --couplings nan", "finite"),
+        ("simulate --out text/below", "text/below cannot be written"),
     ];
     for (line, part) in cases {
         let (text, code) = run(folder.path(), line);
@@ -189,4 +203,28 @@ fn choices_are_listed() {
         let (text, code) = run(folder.path(), &format!("{command} -h"));
         assert!(code == 0 && text.contains(part), "{command}: {text}");
     }
+}
+
+#[test]
+fn without_a_run_commands_use_a_model_that_comes_with_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |arguments: &[&str]| {
+        let output = kuramoto(folder.path()).args(arguments).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {error}");
+        (String::from_utf8_lossy(&output.stdout).into_owned(), error)
+    };
+    for model in ["tales-kuramoto"] {
+        assert!(said(&["models"]).0.contains(model));
+        assert!(said(&["generate", model, "--prompt", "Anna was a ", "--bytes", "20"]).0.len() >= 20);
+    }
+    let (_, error) = said(&["pulls", "--prompt", "Anna was a "]);
+    assert!(error.contains("no run given"), "{error}");
+    let (text, _) = said(&["diagnose", "--windows", "2", "--against", "none"]);
+    assert!(text.contains("tales-kuramoto-diagnostics"), "{text}");
+    // Nothing is written into the model's own folder.
+    let (text, _) = said(&["models", "--json"]);
+    let models: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let run = Path::new(models[0]["run"].as_str().unwrap());
+    assert!(run.join("config.toml").is_file() && !run.join("diagnostics").exists());
 }

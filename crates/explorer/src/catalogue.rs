@@ -1,7 +1,7 @@
-//! The runs under a folder, and their rows.
+//! The runs under a few folders, and their rows.
 //!
-//! A run is known by its path below the folder, and only paths that the folder itself lists are ever opened:
-//! what a request names is looked up in that list, never joined to a path. A run that holds a link out of the
+//! A run is known by its path below its folder, and only paths that a folder itself lists are ever opened:
+//! what a request names is looked up in that list, never joined to a path. A run that holds a link out of its
 //! folder is not in the list.
 
 use kuramoto_train::listing::{Listed, under};
@@ -17,13 +17,13 @@ const DEPTH: usize = 4;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Catalogue {
-    folder: PathBuf,
+    folders: Vec<PathBuf>,
 }
 
 /// A run in the list.
 #[derive(Debug, Serialize)]
 pub(crate) struct Entry {
-    /// Its name in requests: the path below the folder.
+    /// Its name in requests: the path below its folder.
     pub id: String,
     #[serde(flatten)]
     pub listed: Listed,
@@ -65,41 +65,33 @@ const POINTS: usize = 2000;
 const MOST: u64 = 64 << 20;
 
 impl Catalogue {
-    pub fn new(folder: &Path) -> Catalogue {
-        Catalogue { folder: folder.to_path_buf() }
+    pub fn new(folders: &[PathBuf]) -> Catalogue {
+        Catalogue { folders: folders.to_vec() }
     }
 
-    fn paths(&self) -> BTreeMap<String, PathBuf> {
-        let name = |path: &PathBuf| {
-            let below = path.strip_prefix(&self.folder).unwrap_or(path);
-            let text = below.to_string_lossy().replace('\\', "/");
-            // The folder may be a run itself.
-            if text.is_empty() {
-                self.folder.file_name().map_or("run".into(), |name| name.to_string_lossy().into_owned())
-            } else {
-                text
+    /// Every run by its name, with its folder. Of runs of one name, the first folder's is meant.
+    fn paths(&self) -> BTreeMap<String, (PathBuf, &Path)> {
+        let mut found = BTreeMap::new();
+        for folder in &self.folders {
+            for path in under(folder, DEPTH) {
+                found.entry(name(&path, folder)).or_insert((path, folder.as_path()));
             }
-        };
-        under(&self.folder, DEPTH).into_iter().map(|path| (name(&path), path)).collect()
+        }
+        found
     }
 
     /// Every run that can be read.
     pub fn list(&self) -> Vec<Entry> {
-        let entry = |(id, path): (String, PathBuf)| {
+        let entry = |(id, (path, _)): (String, (PathBuf, &Path))| {
             let mut checkpoints = checkpoint::steps(&path).ok()?;
             checkpoints.sort_unstable();
             Some(Entry { id, listed: Listed::read(&path).ok()?, checkpoints })
         };
-        self.paths().into_iter().filter(|(_, path)| self.holds(path)).filter_map(entry).collect()
+        self.paths().into_iter().filter(|(_, (path, folder))| holds(folder, path)).filter_map(entry).collect()
     }
 
     pub fn find(&self, id: &str) -> Option<PathBuf> {
-        self.paths().remove(id).filter(|path| self.holds(path))
-    }
-
-    /// True if nothing in a run leads out of the folder.
-    fn holds(&self, run: &Path) -> bool {
-        fs::canonicalize(&self.folder).is_ok_and(|folder| stays(run, &folder))
+        self.paths().remove(id).filter(|(path, folder)| holds(folder, path)).map(|(path, _)| path)
     }
 
     pub fn open(&self, id: &str) -> Option<kuramoto_train::Result<Run>> {
@@ -111,6 +103,21 @@ impl Catalogue {
         let path = self.find(id)?.join("metrics.jsonl");
         Some(rows(&path, read).unwrap_or(Rows { read, ..Rows::default() }))
     }
+}
+
+/// The path of a run below its folder, which may be the run itself.
+fn name(run: &Path, folder: &Path) -> String {
+    let below = run.strip_prefix(folder).unwrap_or(run).to_string_lossy().replace('\\', "/");
+    match folder.file_name() {
+        Some(name) if below.is_empty() => name.to_string_lossy().into_owned(),
+        None if below.is_empty() => "run".into(),
+        _ => below,
+    }
+}
+
+/// True if nothing in a run leads out of its folder.
+fn holds(folder: &Path, run: &Path) -> bool {
+    fs::canonicalize(folder).is_ok_and(|folder| stays(run, &folder))
 }
 
 /// True if every link below `path` leads to a file in `folder`, which is canonical. A link to a folder is
@@ -201,7 +208,7 @@ mod tests {
         fs::create_dir_all(folder.path().join("runs/a")).unwrap();
         fs::write(folder.path().join("runs/a/config.toml"), "").unwrap();
         fs::write(folder.path().join("config.toml"), "").unwrap();
-        let catalogue = Catalogue::new(&folder.path().join("runs"));
+        let catalogue = Catalogue::new(&[folder.path().join("runs")]);
         assert!(catalogue.find("a").is_some());
         for id in ["..", "../", "a/..", "a/../..", "/etc", "", "a/", "./a", "a\0"] {
             assert!(catalogue.find(id).is_none(), "{id:?}");

@@ -74,8 +74,12 @@ impl Guard {
     }
 }
 
+/// The value of a header. One that is given twice, or is no text, is empty: which of the two another program
+/// would believe is unknown, so neither is.
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    headers.get(name).map(|value| value.to_str().unwrap_or(""))
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    Some(if values.next().is_some() { "" } else { first.to_str().unwrap_or("") })
 }
 
 /// Checks a request, and adds security headers to every response.

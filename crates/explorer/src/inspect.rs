@@ -6,6 +6,7 @@ use crate::message::Message;
 use kuramoto_phase::coalition::coalitions;
 use kuramoto_phase::intervention::{Change, Intervening, Intervention};
 use kuramoto_phase::order::{Attended, global_order};
+use kuramoto_phase::prediction::{likeliest, probabilities};
 use kuramoto_phase::pull::Pulls;
 use kuramoto_phase::survey::radii;
 use kuramoto_phase::{KuramotoWeights, KuramotoWorkspace, Trace};
@@ -167,9 +168,9 @@ pub(crate) fn inspect(models: &Models, run: &Run, question: &Question) -> Answer
         add(&mut message, "", &trace, &logits, &tokens, run);
         let radii = radii(&model.weights);
         let config = model.weights.network().config();
-        let omega =
-            |layer: usize| model.weights.parameter(&format!("layers.{layer}.omega")).unwrap_or_default();
-        message.floats("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega).copied());
+        let network = model.weights.network();
+        let omega = |layer: usize| network.omega(model.weights.parameters(), layer).into_owned();
+        message.floats("omega", &[config.layers, config.width], (0..config.layers).flat_map(omega));
         message.meta(json!({
             "step": step,
             "n": trace.n,
@@ -208,30 +209,23 @@ fn add(message: &mut Message, prefix: &str, trace: &Trace<f32>, logits: &[f32], 
         &[layers + 1],
         trace.states.iter().map(|state| global_order(state, k) as f32),
     );
-    let chances: Vec<Vec<f64>> = logits.chunks_exact(logits.len() / n).map(softmax).collect();
+    let chances: Vec<Vec<f64>> = logits.chunks_exact(logits.len() / n).map(probabilities).collect();
     let bits = |t: usize| match tokens.get(t + 1) {
         Some(&next) => (-chances[t][usize::from(next)].ln() / LN_2) as f32,
         None => f32::NAN,
     };
     message.floats(&name("bits"), &[n], (0..n).map(bits));
     let vocabulary = &run.corpus().vocabulary;
-    let likely: Vec<(f32, f32)> = chances.iter().flat_map(|chances| likeliest(chances, vocabulary)).collect();
+    let likely: Vec<(f32, f32)> =
+        chances.iter().flat_map(|chances| likeliest_bytes(chances, vocabulary)).collect();
     message.floats(&name("likely"), &[n, LIKELY], likely.iter().map(|pair| pair.0));
     message.floats(&name("chance"), &[n, LIKELY], likely.iter().map(|pair| pair.1));
 }
 
-fn softmax(logits: &[f32]) -> Vec<f64> {
-    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let weights: Vec<f64> = logits.iter().map(|&x| f64::from(x - highest).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / sum).collect()
-}
-
 /// Bytes and their probabilities, likeliest first; filled up with -1 if the vocabulary is smaller.
-fn likeliest(chances: &[f64], vocabulary: &[u8]) -> Vec<(f32, f32)> {
-    let mut pairs: Vec<(f32, f32)> =
-        chances.iter().zip(vocabulary).map(|(&chance, &byte)| (f32::from(byte), chance as f32)).collect();
-    pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
+fn likeliest_bytes(chances: &[f64], vocabulary: &[u8]) -> Vec<(f32, f32)> {
+    let pair = |(token, chance): (usize, f64)| (f32::from(vocabulary[token]), chance as f32);
+    let mut pairs: Vec<(f32, f32)> = likeliest(chances).into_iter().map(pair).collect();
     pairs.resize(LIKELY, (-1.0, 0.0));
     pairs
 }

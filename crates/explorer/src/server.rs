@@ -1,13 +1,14 @@
 //! The server: its routes and their limits.
 
 use crate::catalogue::Catalogue;
+use crate::connections::{Limits, read_body, serve};
 use crate::error::{Answer, Refusal};
 use crate::guard::{Guard, guard};
 use crate::inspect::{self, Models, PullQuestion, Question, WriteQuestion};
 use crate::live::live;
 use crate::message::Message;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -16,7 +17,6 @@ use kuramoto_train::Run;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -28,18 +28,18 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 /// What to serve, and where.
 pub struct Options {
-    /// Folder of runs.
-    pub folder: PathBuf,
+    /// Folders of runs.
+    pub folders: Vec<PathBuf>,
     /// Address to listen on.
     pub address: IpAddr,
     /// 0 for any that is free.
     pub port: u16,
     /// Model runs at a time, and as many readings of files.
     pub at_a_time: usize,
+    /// Of connections.
+    pub limits: Limits,
 }
 
-/// Bytes of a request's body.
-const BODY: usize = 256 << 10;
 /// How long a request waits for its turn.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -56,6 +56,7 @@ struct Shared {
 pub struct Server {
     listener: TcpListener,
     router: Router,
+    limits: Limits,
     link: String,
 }
 
@@ -69,12 +70,13 @@ impl Server {
         let link = format!("http://{}/#token={token}", shown(address));
         let at_a_time = || Arc::new(Semaphore::new(options.at_a_time.max(1)));
         let shared = Arc::new(Shared {
-            catalogue: Arc::new(Catalogue::new(&options.folder)),
+            catalogue: Arc::new(Catalogue::new(&options.folders)),
             models: Models::default(),
             turns: at_a_time(),
             reads: at_a_time(),
         });
-        Ok(Server { listener, router: router(shared, Guard::new(address, token)), link })
+        let limits = options.limits;
+        Ok(Server { listener, router: router(shared, Guard::new(address, token), limits), limits, link })
     }
 
     /// The address to open, with the token.
@@ -82,9 +84,9 @@ impl Server {
         &self.link
     }
 
-    /// Serves until `stop` is done.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-        axum::serve(self.listener, self.router).with_graceful_shutdown(stop).await
+    /// Serves until the program ends.
+    pub async fn run(self) -> io::Result<()> {
+        serve(self.listener, self.router, self.limits).await
     }
 }
 
@@ -101,7 +103,7 @@ fn token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn router(shared: Arc<Shared>, access: Guard) -> Router {
+fn router(shared: Arc<Shared>, access: Guard, limits: Limits) -> Router {
     let pages = crate::assets::ALL.iter().fold(Router::new(), |router, asset| {
         router.route(asset.path, get(|| async { ([(header::CONTENT_TYPE, asset.kind)], asset.bytes) }))
     });
@@ -116,7 +118,7 @@ fn router(shared: Arc<Shared>, access: Guard) -> Router {
     pages
         .merge(api.with_state(shared))
         .fallback(|| async { Refusal::unknown("page of that name") })
-        .layer(DefaultBodyLimit::max(BODY))
+        .layer(middleware::from_fn_with_state(limits, read_body))
         .layer(CatchPanicLayer::custom(|_| {
             Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this request failed; others are not affected")
                 .into_response()

@@ -1,15 +1,15 @@
 //! The server over real sockets: what it answers, and what it refuses.
 
 use kuramoto_engine::Cpu;
-use kuramoto_explorer::{Options, Server};
+use kuramoto_explorer::{Limits, Options, Server};
 use kuramoto_train::{NewRun, Overlay, Session, Setting};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A server over a folder with a Kuramoto run `ka` and a transformer run `plan/runs/tf`.
 struct Fixture {
@@ -39,20 +39,25 @@ fn trained_with(folder: &Path, kind: &str, seed: u64) {
 
 impl Fixture {
     fn new() -> Fixture {
+        Fixture::with(Limits::default())
+    }
+
+    fn with(limits: Limits) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         trained(&folder.path().join("runs/ka"), "kuramoto");
         trained(&folder.path().join("runs/plan/runs/tf"), "transformer");
         fs::write(folder.path().join("secret"), "secret").unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let options = Options {
-            folder: folder.path().join("runs"),
+            folders: vec![folder.path().join("runs")],
             address: [127, 0, 0, 1].into(),
             port: 0,
             at_a_time: 2,
+            limits,
         };
         let server = runtime.block_on(Server::bind(&options)).unwrap();
         let link = server.link().to_string();
-        runtime.spawn(server.run(std::future::pending()));
+        runtime.spawn(server.run());
         let (address, token) = link.strip_prefix("http://").unwrap().split_once("/#token=").unwrap();
         Fixture { address: address.into(), token: token.into(), folder, _runtime: runtime }
     }
@@ -271,6 +276,11 @@ fn strangers_are_refused() {
     assert_eq!(status("/api/runs", &format!("{host}{token}Origin: http://evil.example\r\n")), 403);
     assert_eq!(status("/api/runs", &format!("{host}{token}Origin: null\r\n")), 403);
     assert_eq!(status("/api/runs", &format!("{host}{token}Sec-Fetch-Site: cross-site\r\n")), 403);
+    let twice = format!("{host}Host: evil.example\r\n{token}");
+    assert_eq!(status("/api/runs", &twice), 403, "two names");
+    assert_eq!(status("/api/runs", &format!("{host}{host}{token}")), 403, "one name twice");
+    assert_eq!(status("/api/runs", &token), 403, "no name");
+    assert_eq!(status("/api/runs", &format!("{host}{token}{token}")), 401, "two tokens");
     let (status, head, body) = server.request("GET", "/", &host, "");
     assert_eq!(status, 200);
     assert!(
@@ -466,4 +476,59 @@ fn two_hundred_clients_at_a_time() {
         }
     });
     assert_eq!(server.json("GET", "/api/runs", &Value::Null).0, 200);
+}
+
+const IMPATIENT: Limits = Limits { connections: 4, patience: Duration::from_millis(300) };
+
+/// Sends a byte every now and then until the server ends the connection; returns what it said.
+fn dribble(server: &Fixture, head: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    let (start, mut answer, mut buffer) = (Instant::now(), Vec::new(), [0; 4096]);
+    while start.elapsed() < Duration::from_secs(4) {
+        match stream.read(&mut buffer) {
+            Ok(0) => return answer,
+            Ok(read) => answer.extend_from_slice(&buffer[..read]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                stream.write_all(b"x").ok();
+            }
+            Err(_) => return answer,
+        }
+    }
+    panic!("the connection is still open: {}", String::from_utf8_lossy(&answer));
+}
+
+#[test]
+fn slow_clients_are_sent_away() {
+    let server = Fixture::with(IMPATIENT);
+    let head = format!("Host: {}\r\nAuthorization: Bearer {}\r\n", server.address, server.token);
+    dribble(&server, "");
+    dribble(&server, "GET / HT");
+    dribble(&server, &format!("GET / HTTP/1.1\r\n{head}X-"));
+    let body = format!("POST /api/inspect HTTP/1.1\r\n{head}Content-Length: 1000\r\n\r\n");
+    assert_eq!(split(&dribble(&server, &body)).0, 408);
+    let chunked = format!("POST /api/inspect HTTP/1.1\r\n{head}Transfer-Encoding: chunked\r\n\r\n3e8\r\n");
+    assert_eq!(split(&dribble(&server, &chunked)).0, 408);
+}
+
+/// Neither clients that say nothing nor clients that read nothing keep others out for long.
+#[test]
+fn places_of_idle_clients_are_given_to_others() {
+    let server = Fixture::with(IMPATIENT);
+    let page = format!("GET /app.js HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).repeat(2000);
+    let idle: Vec<TcpStream> = (0..3 * IMPATIENT.connections)
+        .map(|client| {
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            stream.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
+            if client % 2 == 0 {
+                stream.write_all(page.as_bytes()).ok();
+            }
+            stream
+        })
+        .collect();
+    let start = Instant::now();
+    assert_eq!(server.ask("GET", "/api/runs", "").0, 200);
+    assert!(start.elapsed() > IMPATIENT.patience, "all places were taken");
+    drop(idle);
 }

@@ -31,6 +31,8 @@ pub mod reduce;
 pub mod rope;
 pub mod swiglu;
 pub mod tangent;
+pub mod turn;
+pub mod wrap;
 
 pub use aligned::AlignedVec;
 pub use dropout::Dropout;

@@ -6,18 +6,17 @@ use crate::arch::Arch;
 use crate::reduce::dot;
 use macro_rules_attribute::apply;
 
-/// bias (m) -> y (n x m): every row is the bias, ready for an accumulating product
-pub fn fill_bias<F: Real>(bias: &[F], y: &mut [F]) {
-    for row in y.chunks_exact_mut(bias.len().max(1)) {
-        row.copy_from_slice(bias);
+/// bias (m) -> y (n rows of `stride`, m used): every row is the bias, ready for an accumulating product
+pub fn fill_bias<F: Real>(bias: &[F], y: &mut [F], stride: usize) {
+    for row in y.chunks_mut(stride.max(1)) {
+        row[..bias.len()].copy_from_slice(bias);
     }
 }
 
-/// dy (n x m) -> dbias (m)
+/// dy (n rows of `stride`, m used) -> dbias (m)
 #[apply(vectorised)]
-pub fn bias_backward<A: Arch, F: Real>(dy: &[F], dbias: &mut [F]) {
-    let m = dbias.len().max(1);
-    for row in dy.chunks_exact(m) {
+pub fn bias_backward<A: Arch, F: Real>(dy: &[F], stride: usize, dbias: &mut [F]) {
+    for row in dy.chunks(stride.max(1)) {
         for (dbias, &dy) in dbias.iter_mut().zip(row) {
             *dbias += dy;
         }

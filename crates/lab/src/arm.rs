@@ -84,6 +84,21 @@ impl Arm {
         }
     }
 
+    /// The arm that its parameters are matched to and its values are compared with: the Kuramoto model for a
+    /// transformer, the reference for an ablation; None for these themselves.
+    pub fn counterpart(self) -> Option<Arm> {
+        match self {
+            Arm::Compare { model: ModelKind::Transformer, protocol } => {
+                Some(Arm::Compare { model: ModelKind::Kuramoto, protocol })
+            }
+            Arm::Grid { model: ModelKind::Transformer, heads, layers } => {
+                Some(Arm::Grid { model: ModelKind::Kuramoto, heads, layers })
+            }
+            Arm::Ablation(_) => Some(Arm::Reference),
+            Arm::Compare { .. } | Arm::Grid { .. } | Arm::Reference => None,
+        }
+    }
+
     /// Which model is trained.
     pub fn model(self) -> ModelKind {
         match self {

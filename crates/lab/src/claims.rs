@@ -4,6 +4,7 @@ use crate::arm::{Arm, GRID, PaperTable, with_table};
 use crate::paper;
 use crate::plan::{Plan, Planned};
 use crate::results::{ArmResults, pairs};
+use crate::scale::Scale;
 use crate::statistics::{
     Interval, bootstrap, holm, kendall, mean, mean_interval, order_p, ranks, sign_flip, smallest_p,
 };
@@ -23,6 +24,8 @@ pub enum Verdict {
     NotReproduced,
     /// No test at 5%: more seeds are needed, or there is nothing to find.
     Inconclusive,
+    /// Runs of a smoke test: nothing can be said of them, whatever a test says.
+    NotJudged,
 }
 
 impl Verdict {
@@ -32,7 +35,13 @@ impl Verdict {
             Verdict::Reproduced => "reproduced",
             Verdict::NotReproduced => "not reproduced",
             Verdict::Inconclusive => "inconclusive at this power",
+            Verdict::NotJudged => "not judged: smoke test",
         }
+    }
+
+    /// True if a test excludes chance.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Verdict::Reproduced | Verdict::NotReproduced)
     }
 }
 
@@ -92,12 +101,15 @@ fn corner(model: ModelKind) -> Arm {
     Arm::Grid { model, heads: *GRID.start(), layers: *GRID.start() }
 }
 
-/// Every claim that these arms can be asked about.
-pub(crate) fn claims(arms: &[ArmResults]) -> Vec<Claim> {
+/// Every claim that these arms can be asked about; those of a smoke test are not judged.
+pub(crate) fn claims(arms: &[ArmResults], scale: Scale) -> Vec<Claim> {
     let mut claims = compare_claims(arms);
     claims.extend(ablation_claims(arms));
     claims.extend(grid_claims(arms));
     correct(&mut claims);
+    if scale == Scale::Smoke {
+        claims.iter_mut().for_each(|claim| claim.verdict = Verdict::NotJudged);
+    }
     claims
 }
 
@@ -125,18 +137,15 @@ fn claim(arm: &ArmResults, statement: String, differences: Vec<f64>, paper: f64)
 }
 
 fn compare_claims(arms: &[ArmResults]) -> Vec<Claim> {
+    let groups = groups(arms, PaperTable::Compare).len();
     let on = |(protocol, ours, theirs): (Protocol, &ArmResults, &ArmResults), split: &str| {
         // Means against means; at 5M on enwik8 the paper's medians have the other sign, as one of its runs
         // went astray.
         let paper = |arm: &ArmResults| Some(if split == "test" { arm.paper_test } else { arm.paper }?.mean);
         let paper = paper(ours)? - paper(theirs)?;
         let word = if paper > 0.0 { "behind" } else { "ahead of" };
-        let (corpus, budget) = (&ours.corpus, crate::plan::size(ours.budget));
-        let of = if matches!(budget.as_str(), "1m" | "5m") { "" } else { " (claimed at 1M)" };
-        let statement = format!(
-            "{corpus}, {budget}, {protocol} protocol, {split}: the Kuramoto model is {word} the \
-             transformer{of}"
-        );
+        let statement =
+            format!("{}{protocol} protocol, {split}: Kuramoto {word} transformer", prefix(&[ours], groups));
         let differences = ours.minus(theirs, |run| match split {
             "test" => run.summary.test_bits_per_byte,
             _ => run.summary.validation_bits_per_byte,

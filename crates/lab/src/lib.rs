@@ -18,6 +18,7 @@ mod request;
 pub mod results;
 pub mod runner;
 pub mod scale;
+pub mod standing;
 pub mod submit;
 
 pub use arm::{Arm, PaperTable};

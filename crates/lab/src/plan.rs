@@ -102,12 +102,18 @@ impl Plan {
             ErrorKind::NotFound => Error::plan(folder, "it holds no plan.json: make a plan with `lab plan`"),
             _ => Error::plan(&path, format!("it cannot be read: {error}")),
         })?;
+        Plan::parse(folder, &bytes)
+    }
+
+    /// The plan of a folder, of the bytes of its plan.json.
+    pub fn parse(folder: &Path, bytes: &[u8]) -> Result<Plan> {
+        let path = folder.join(FILE);
         let changed = |why: String| {
             let undo = "undo the change, or make the plan anew";
             Error::plan(&path, format!("it is not what `lab plan` wrote{why}: {undo}"))
         };
         let unreadable = |error: serde_json::Error| changed(format!(" ({error})"));
-        match serde_json::from_slice(&bytes).map_err(unreadable)? {
+        match serde_json::from_slice(bytes).map_err(unreadable)? {
             Header { format: FORMAT } => {}
             Header { format: 1 } => {
                 let why = "it was made by version 0.1: make the plan anew with the same command and another \
@@ -119,7 +125,7 @@ impl Plan {
                 return Err(Error::plan(&path, format!("{why}: make the plan anew with this program")));
             }
         }
-        let mut plan: Plan = serde_json::from_slice(&bytes).map_err(unreadable)?;
+        let mut plan: Plan = serde_json::from_slice(bytes).map_err(unreadable)?;
         if plan.digest != plan.digest_of_rest() {
             return Err(changed(String::new()));
         }
@@ -157,6 +163,14 @@ impl Plan {
             value: index.to_string(),
             allowed: format!("the plan has runs 0 to {}", self.runs.len().saturating_sub(1)),
         })
+    }
+
+    /// By how much the parameters of a run differ from those of the arm it is compared with, as a share of
+    /// these, where the plan has that arm.
+    pub fn off(&self, run: &Planned) -> Option<f64> {
+        let cell = (run.arm.counterpart()?, &*run.corpus, run.budget);
+        let other = self.runs.iter().find(|other| other.cell() == cell)?;
+        Some(run.parameters as f64 / other.parameters as f64 - 1.0)
     }
 
     /// Operations of all runs.

@@ -2,15 +2,15 @@
 
 use crate::arm::{Arm, with_table_as_name};
 use crate::claims::{Claim, RankAgreement, claims, rank_agreements};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::paper::{self, Published};
 use crate::plan::{Plan, Planned};
 use crate::runner::{Proven, Status, status};
 use crate::statistics::median;
 use kuramoto_model::ModelKind;
 use kuramoto_train::presets::Protocol;
-use kuramoto_train::{Summary, metrics};
-use serde::Serialize;
+use kuramoto_train::{Summary, disk, metrics};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A finished run.
@@ -72,6 +72,17 @@ impl ArmResults {
         (self.arm, &self.corpus, self.budget)
     }
 
+    /// By how much its parameters differ from those of the arm it is compared with, as a share of these.
+    pub(crate) fn off(&self, arms: &[&ArmResults]) -> Option<f64> {
+        let other = self.arm.counterpart()?;
+        let other = arms.iter().find(|arm| arm.cell() == (other, &self.corpus, self.budget))?;
+        Some(self.parameters()? as f64 / other.parameters()? as f64 - 1.0)
+    }
+
+    fn parameters(&self) -> Option<usize> {
+        Some(self.first()?.planned.parameters)
+    }
+
     /// Its finished run of the lowest seed.
     pub fn first(&self) -> Option<&Finished> {
         self.runs.values().next()
@@ -110,13 +121,45 @@ pub struct Results {
 impl Results {
     /// Gathers what is finished; every run is proven on the way.
     pub fn gather(plan: &Plan) -> Result<Results> {
-        let mut arms: Vec<ArmResults> = Vec::new();
+        let mut found = Vec::new();
         for planned in &plan.runs {
-            let Status::Finished(proven) = status(plan, planned)? else { continue };
-            let finished = Finished::read(plan, planned, *proven)?;
+            if let Status::Finished(proven) = status(plan, planned)? {
+                found.push(Finished::read(plan, planned, *proven)?);
+            }
+        }
+        Ok(Results::of(plan, found))
+    }
+
+    /// Reads what an earlier report of the plan gathered, for plans whose run folders were not kept. What
+    /// follows from the runs is computed anew.
+    pub fn reread(plan: &Plan) -> Result<Results> {
+        let path = plan.folder().join(FILE);
+        let wrong = |why: String| Error::plan(&path, why);
+        let bytes = disk::read(&path).map_err(|error| wrong(format!("it cannot be read: {error}")))?;
+        let stored: Stored = serde_json::from_slice(&bytes)
+            .map_err(|error| wrong(format!("it is not what `lab report` wrote ({error})")))?;
+        let runs = stored.arms.into_iter().flat_map(|arm| arm.runs.into_values());
+        let mut found = Vec::new();
+        for run in runs {
+            let planned = plan.run(run.planned.index)?;
+            if (planned.arm, planned.seed) != (run.planned.arm, run.planned.seed) {
+                return Err(wrong(format!("run {} is another than in plan.json", planned.index)));
+            }
+            found.push(run.finished(planned));
+        }
+        found.sort_by_key(|run| run.planned.index);
+        Ok(Results::of(plan, found))
+    }
+
+    /// Of finished runs in the plan's order.
+    fn of(plan: &Plan, finished: Vec<Finished>) -> Results {
+        let progress = (finished.len(), plan.runs.len());
+        let mut arms: Vec<ArmResults> = Vec::new();
+        for run in finished {
+            let planned = &run.planned;
             match arms.iter_mut().find(|arm| arm.cell() == planned.cell()) {
                 Some(arm) => {
-                    arm.runs.insert(planned.seed, finished);
+                    arm.runs.insert(planned.seed, run);
                 }
                 None => arms.push(ArmResults {
                     arm: planned.arm,
@@ -124,12 +167,57 @@ impl Results {
                     budget: planned.budget,
                     paper: published_validation(planned),
                     paper_test: published_test(planned),
-                    runs: [(planned.seed, finished)].into(),
+                    runs: [(planned.seed, run)].into(),
                 }),
             }
         }
-        let progress = (arms.iter().map(|arm| arm.runs.len()).sum(), plan.runs.len());
-        Ok(Results { claims: claims(&arms), ranks: rank_agreements(&arms), arms, progress })
+        Results { claims: claims(&arms, plan.scale), ranks: rank_agreements(&arms), arms, progress }
+    }
+}
+
+/// Where a report keeps its results.
+pub(crate) const FILE: &str = "report.json";
+
+/// What is read back of a report: the runs, from which everything else follows.
+#[derive(Deserialize)]
+struct Stored {
+    arms: Vec<StoredArm>,
+}
+
+#[derive(Deserialize)]
+struct StoredArm {
+    runs: BTreeMap<u64, StoredRun>,
+}
+
+#[derive(Deserialize)]
+struct StoredRun {
+    planned: StoredPlace,
+    summary: Summary,
+    weights_sha256: String,
+    /// What was not finite is `null`.
+    curve: Vec<(u64, Option<f64>)>,
+    bytes_per_second: Option<f64>,
+    utilisation: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct StoredPlace {
+    index: usize,
+    arm: Arm,
+    seed: u64,
+}
+
+impl StoredRun {
+    fn finished(self, planned: &Planned) -> Finished {
+        let number = |x: Option<f64>| x.unwrap_or(f64::NAN);
+        Finished {
+            planned: planned.clone(),
+            summary: self.summary,
+            weights_sha256: self.weights_sha256,
+            curve: self.curve.into_iter().map(|(bytes, bits)| (bytes, number(bits))).collect(),
+            bytes_per_second: number(self.bytes_per_second),
+            utilisation: self.utilisation,
+        }
     }
 }
 

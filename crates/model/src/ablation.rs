@@ -1,14 +1,14 @@
-//! The thirteen rows of the paper's Table 3, each one switch away from the reference.
+//! The thirteen rows of the paper's Table 3, and variants beyond it, each one switch away from the reference.
 
-use crate::config::{FeedForward, GateActivation, KuramotoConfig, Metric, Readout, Value};
+use crate::config::{Drift, FeedForward, GateActivation, KuramotoConfig, Metric, Readout, Value};
 use crate::error::{Error, Result};
 
-/// One row of the ablation table.
+/// One row of the ablation table, or a variant beyond it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ablation {
     /// Name on the command line and in files.
     pub name: &'static str,
-    /// The row's title in the paper.
+    /// The row's title in the paper, or what the variant changes.
     pub title: &'static str,
     /// What it switches; two ablations that switch the same thing contradict each other.
     axis: Axis,
@@ -27,9 +27,12 @@ enum Axis {
     FeedForward,
     FeedForwardSharing,
     Readout,
+    Drift,
+    DriftInValues,
+    Wrapping,
 }
 
-/// All rows, in the paper's order.
+/// All rows of the paper's table, in its order.
 pub const ABLATIONS: [Ablation; 13] = [
     row("low-rank-transport", "low-rank value transport", Axis::Metric, |c| c.metric = Metric::Transport),
     row("no-feed-forward", "remove feed-forward block", Axis::FeedForward, |c| {
@@ -58,6 +61,21 @@ pub const ABLATIONS: [Ablation; 13] = [
     }),
 ];
 
+/// What the paper discusses and has no row for.
+pub const VARIANTS: [Ablation; 7] = [
+    row("no-drift", "remove drift", Axis::Drift, |c| c.drift = Drift::None),
+    row("fixed-drift", "fixed rotary drift", Axis::Drift, |c| c.drift = Drift::Fixed),
+    row("shared-drift", "one drift for all layers", Axis::Drift, |c| c.drift = Drift::Shared),
+    row("drift-in-values", "drift in values", Axis::DriftInValues, |c| c.drift_in_values = true),
+    row("wrapped-angles", "angles wrapped in each layer", Axis::Wrapping, |c| c.wrapped_angles = true),
+    row("unshared-metric-gates", "per-layer query and key gates", Axis::GateSharing, |c| {
+        c.per_layer_metric_gates = true
+    }),
+    row("score-transport", "low-rank transport in the score", Axis::Metric, |c| {
+        c.metric = Metric::ScoreTransport
+    }),
+];
+
 const fn row(
     name: &'static str,
     title: &'static str,
@@ -77,13 +95,27 @@ impl PartialEq for Ablation {
 impl Eq for Ablation {}
 
 impl Ablation {
-    /// Looks a row up, or fails with the names there are.
+    /// The paper's rows, then the variants.
+    pub fn all() -> impl Iterator<Item = Ablation> {
+        ABLATIONS.into_iter().chain(VARIANTS)
+    }
+
+    /// Looks a row or variant up, or fails with the names there are.
     pub fn named(name: &str) -> Result<Ablation> {
-        ABLATIONS.iter().find(|a| a.name == name).copied().ok_or_else(|| Error::Field {
+        Ablation::all().find(|a| a.name == name).ok_or_else(|| Error::Field {
             field: "ablation",
             value: format!("{name:?}"),
-            allowed: format!("choose from {}", ABLATIONS.map(|a| a.name).join(", ")),
+            allowed: format!(
+                "choose from {}, or beyond the paper's table {}",
+                ABLATIONS.map(|a| a.name).join(", "),
+                VARIANTS.map(|a| a.name).join(", ")
+            ),
         })
+    }
+
+    /// True if it is a row of the paper's table.
+    pub fn is_of_the_paper(&self) -> bool {
+        ABLATIONS.contains(self)
     }
 }
 
@@ -112,9 +144,22 @@ fn contradiction(first: &Ablation, second: &Ablation) -> Option<&'static str> {
     match (first.name, second.axis) {
         _ if first.name == second.name => Some("the same ablation is named twice"),
         _ if first.axis == second.axis => Some("both change the same part in different ways; choose one"),
-        ("low-rank-transport" | "no-metric-gates", Axis::GateShape | Axis::GateNormalization) => {
-            Some("without query and key gates there is no gate to shape or normalize; choose one")
+        (
+            "low-rank-transport" | "no-metric-gates" | "score-transport",
+            Axis::GateShape | Axis::GateNormalization,
+        ) => Some("without query and key gates there is no gate to shape or normalize; choose one"),
+        ("low-rank-transport" | "no-metric-gates" | "score-transport", _)
+            if second.name == "unshared-metric-gates" =>
+        {
+            Some("without query and key gates there is nothing to give each layer; choose one")
         }
+        ("value-projection", Axis::DriftInValues) => {
+            Some("projected values are no phases that could drift; choose one")
+        }
+        ("low-rank-transport", Axis::DriftInValues) => {
+            Some("the frame transports values without drift; choose one")
+        }
+        ("no-drift", Axis::DriftInValues) => Some("there is no drift for the values to have; choose one"),
         ("value-projection", Axis::ValueGate) => {
             Some("the value projection already replaces the value gate; drop it")
         }

@@ -22,6 +22,23 @@ pub enum Metric {
     None,
     /// A learned low-rank frame, which also transports circular values.
     Transport,
+    /// The learned low-rank frame in the score alone.
+    ScoreTransport,
+}
+
+/// How the score knows of positions (Section 3.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Drift {
+    /// Every layer learns its rates omega.
+    #[default]
+    Learned,
+    /// All layers learn one set of rates.
+    Shared,
+    /// The rates stay where they start, at the rotary schedule.
+    Fixed,
+    /// omega = 0: the score does not know of positions.
+    None,
 }
 
 /// What makes a gate of its preactivation.
@@ -125,10 +142,22 @@ pub struct KuramotoConfig {
     pub gate_activation: GateActivation,
     /// Divides gates by their mean over the head; only with `metric = "gates"`.
     pub gate_normalization: bool,
-    /// r of the low-rank frame; only with `metric = "transport"`.
+    /// r of the low-rank frame; only with `metric = "transport"` or `"score-transport"`.
     pub transport_rank: usize,
     /// Every layer has gate maps of its own.
     pub per_layer_gates: bool,
+    /// Every layer has query and key gate maps of its own, and all share one value gate map.
+    #[serde(skip_serializing_if = "is_default")]
+    pub per_layer_metric_gates: bool,
+    /// How the score knows of positions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub drift: Drift,
+    /// Values are read in the receiver's rotating frame; only with `value = "circular"`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub drift_in_values: bool,
+    /// Phases are taken to (-pi, pi] at the start of each layer.
+    #[serde(skip_serializing_if = "is_default")]
+    pub wrapped_angles: bool,
     /// What attention averages.
     pub value: Value,
     /// Signed gate on the Kuramoto direction; only with `value = "circular"`.
@@ -160,6 +189,10 @@ impl Default for KuramotoConfig {
             gate_normalization: true,
             transport_rank: 4,
             per_layer_gates: false,
+            per_layer_metric_gates: false,
+            drift: Drift::Learned,
+            drift_in_values: false,
+            wrapped_angles: false,
             value: Value::Circular,
             value_gate: true,
             value_bound: true,
@@ -176,15 +209,43 @@ impl KuramotoConfig {
     /// Says what is wrong, if anything.
     pub fn validate(&self) -> Result<()> {
         sizes(self.vocab, self.width, self.layers, self.heads, self.dropout, self.rotary_base)?;
-        if self.metric == Metric::Transport {
+        if matches!(self.metric, Metric::Transport | Metric::ScoreTransport) {
             within("transport-rank", self.transport_rank, 1..=self.width / self.heads)?;
         }
-        if self.feed_forward == FeedForward::None && self.shared_feed_forward {
-            return Err(Error::Conflict {
-                first: "feed-forward = \"none\"".into(),
-                second: "shared-feed-forward = true".into(),
-                why: "there is no feed-forward block to share; set shared-feed-forward = false".into(),
-            });
+        let conflicts = [
+            (
+                self.feed_forward == FeedForward::None && self.shared_feed_forward,
+                ["feed-forward = \"none\"", "shared-feed-forward = true"],
+                "there is no feed-forward block to share; set shared-feed-forward = false",
+            ),
+            (
+                self.per_layer_metric_gates && self.metric != Metric::Gates,
+                ["per-layer-metric-gates = true", "a metric without gates"],
+                "there are no query and key gates to give each layer; set metric = \"gates\"",
+            ),
+            (
+                self.per_layer_metric_gates && self.per_layer_gates,
+                ["per-layer-metric-gates = true", "per-layer-gates = true"],
+                "the latter gives each layer all gates; choose one",
+            ),
+            (
+                self.drift_in_values && self.value != Value::Circular,
+                ["drift-in-values = true", "value = \"projection\""],
+                "projected values are no phases; set value = \"circular\"",
+            ),
+            (
+                self.drift_in_values && self.metric == Metric::Transport,
+                ["drift-in-values = true", "metric = \"transport\""],
+                "the frame transports values without drift; set metric = \"score-transport\"",
+            ),
+            (
+                self.drift_in_values && self.drift == Drift::None,
+                ["drift-in-values = true", "drift = \"none\""],
+                "there is no drift for the values to have; choose one",
+            ),
+        ];
+        if let Some((_, [first, second], why)) = conflicts.into_iter().find(|(found, ..)| *found) {
+            return Err(Error::Conflict { first: first.into(), second: second.into(), why: why.into() });
         }
         positive("init.attention-radius", self.init.attention_radius)?;
         positive("init.feed-forward-radius", self.init.feed_forward_radius)
@@ -230,6 +291,12 @@ impl TransformerConfig {
     pub fn validate(&self) -> Result<()> {
         sizes(self.vocab, self.width, self.layers, self.heads, self.dropout, self.rotary_base)
     }
+}
+
+/// Keys beyond the paper's switches are only saved where they are used, so that a configuration without them
+/// stays what it was.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Checks a planned sequence length.

@@ -38,18 +38,26 @@ pub fn count(config: &ModelConfig, context: usize) -> Flops {
 
 fn kuramoto(config: &KuramotoConfig, context: usize) -> Flops {
     let (k, layers) = (config.width as f64, config.layers as f64);
-    let frame_values = match config.metric {
-        Metric::Transport => (config.transport_rank * config.heads) as f64,
-        _ => 0.0,
+    let per_head = (config.transport_rank * config.heads) as f64;
+    let (score_frames, value_frames) = match config.metric {
+        Metric::Transport => (per_head, per_head),
+        Metric::ScoreTransport => (per_head, 0.0),
+        Metric::Gates | Metric::None => (0.0, 0.0),
     };
     let outputs = crate::kuramoto::gate_outputs(config) as f64;
-    let scores = 2.0 * k + 2.0 * frame_values;
+    let scores = 2.0 * k + 2.0 * score_frames;
     let values = match config.value {
-        Value::Circular => scores,
+        Value::Circular => 2.0 * k + 2.0 * value_frames,
         Value::Projection => k,
     };
-    // A frame contracts drifted and plain phasors and expands their mean: three times 2 k r.
-    let frames = if frame_values > 0.0 { 6.0 * k * config.transport_rank as f64 } else { 0.0 };
+    // A frame contracts drifted phasors for the score; for values it contracts plain ones and expands their
+    // mean. Each is 2 k r.
+    let frame = 2.0 * k * config.transport_rank as f64;
+    let frames = match config.metric {
+        Metric::Transport => 3.0 * frame,
+        Metric::ScoreTransport => frame,
+        Metric::Gates | Metric::None => 0.0,
+    };
     let feed_forward = match config.feed_forward {
         FeedForward::Swiglu => 6.0 * k * k,
         FeedForward::Linear => k * k,

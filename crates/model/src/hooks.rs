@@ -11,6 +11,8 @@ pub struct Gates<'a, F> {
     pub value: &'a [F],
     /// Distance between rows of `value`.
     pub value_stride: usize,
+    /// omega (k) if values drift too; else empty.
+    pub value_drift: &'a [F],
 }
 
 /// Called during a forward pass; every method does nothing unless overridden, and then costs nothing.

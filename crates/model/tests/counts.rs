@@ -174,6 +174,14 @@ fn contradicting_ablations_are_refused() {
         ["no-gate-normalization", "low-rank-transport"],
         ["value-projection", "no-value-gate"],
         ["linear-readout", "linear-readout"],
+        ["no-drift", "fixed-drift"],
+        ["no-drift", "drift-in-values"],
+        ["value-projection", "drift-in-values"],
+        ["low-rank-transport", "drift-in-values"],
+        ["score-transport", "low-rank-transport"],
+        ["score-transport", "sigmoid-gates"],
+        ["unshared-metric-gates", "per-layer-gates"],
+        ["no-metric-gates", "unshared-metric-gates"],
     ] {
         let error = ablation::apply(&mut small(), &[first, second]).unwrap_err();
         assert!(
@@ -185,10 +193,48 @@ fn contradicting_ablations_are_refused() {
         .unwrap();
 }
 
+/// What each variant beyond the paper's table adds to the reference's parameters, or takes away.
+#[test]
+fn variants_have_their_counts() {
+    let reference = KuramotoConfig::default();
+    let count = |config: &KuramotoConfig| Kuramoto::new(config.clone(), 8).unwrap().layout().count() as i64;
+    let (k, layers, rank) =
+        (reference.width as i64, reference.layers as i64, reference.transport_rank as i64);
+    let metric_gates = 4 * k * k + 2 * k;
+    for (name, difference) in [
+        ("no-drift", -layers * k),
+        ("fixed-drift", -layers * k),
+        ("shared-drift", -(layers - 1) * k),
+        ("drift-in-values", 0),
+        ("wrapped-angles", 0),
+        ("unshared-metric-gates", (layers - 1) * metric_gates),
+        ("score-transport", 2 * k * rank * k + k * rank - metric_gates),
+    ] {
+        let mut config = reference.clone();
+        ablation::apply(&mut config, &[name]).unwrap();
+        assert_eq!(count(&config) - count(&reference), difference, "{name}");
+    }
+}
+
+/// A configuration that uses no variant is saved as it was before there were any.
+#[test]
+fn variants_are_saved_only_where_they_are_used() {
+    let saved = |config: &KuramotoConfig| serde_json::to_value(config).unwrap();
+    let new = ["drift", "drift-in-values", "wrapped-angles", "per-layer-metric-gates"];
+    let reference = saved(&KuramotoConfig::default());
+    assert!(new.iter().all(|key| reference.get(key).is_none()), "{reference}");
+    for variant in ablation::VARIANTS {
+        let mut config = KuramotoConfig::default();
+        ablation::apply(&mut config, &[variant.name]).unwrap();
+        let read: KuramotoConfig = serde_json::from_value(saved(&config)).unwrap();
+        assert_eq!(read, config, "{}", variant.name);
+    }
+}
+
 /// The layout has no gaps, and names are unique.
 #[test]
 fn layouts_are_complete() {
-    for pick in (0..COMBINATIONS).step_by(7) {
+    for pick in (0..COMBINATIONS).step_by(97) {
         let model = Kuramoto::new(combination(pick), 8).unwrap();
         let layout = model.layout();
         let mut end = 0;

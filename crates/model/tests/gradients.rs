@@ -4,7 +4,7 @@
 mod common;
 
 use common::{COMBINATIONS, combination, noise, random_weights, small, text};
-use kuramoto_model::ablation::{self, ABLATIONS};
+use kuramoto_model::ablation::{self, Ablation};
 use kuramoto_model::{
     Kuramoto, KuramotoConfig, Network, SequenceDropout, Transformer, TransformerConfig, Weights,
 };
@@ -78,11 +78,11 @@ fn check_kuramoto(what: &str, config: KuramotoConfig, samples: usize, seed: u64)
 }
 
 #[test]
-fn every_ablation_and_head_count() {
+fn every_ablation_variant_and_head_count() {
     for heads in [1, 2, 3] {
         let reference = KuramotoConfig { heads, ..small() };
         check_kuramoto("reference", reference.clone(), 30, 1);
-        for row in ABLATIONS {
+        for row in Ablation::all() {
             let mut config = reference.clone();
             ablation::apply(&mut config, &[row.name]).unwrap();
             check_kuramoto(&format!("{} with {heads} heads", row.name), config, 12, 2);

@@ -4,7 +4,7 @@ mod common;
 
 use common::{COMBINATIONS, Recorder, combination, noise, random_weights, small, text};
 use kuramoto_kernels::{Dropout, bound};
-use kuramoto_model::config::Metric;
+use kuramoto_model::config::{Drift, Metric};
 use kuramoto_model::{Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Weights};
 use proptest::prelude::*;
 
@@ -51,6 +51,68 @@ proptest! {
                 prop_assert!(update.abs() <= resultant + 1e-12 && resultant <= 1.0 + 1e-12);
             }
         }
+    }
+
+    /// With drift in values a token whose phase the score matches best pulls by nothing, whatever its
+    /// distance: the direction is sum_u A sin(theta_u - theta_t - omega (t - u)).
+    #[test]
+    fn drift_in_values_is_read_in_the_receivers_frame(seed in 0u64..1000, heads in 1usize..=3) {
+        let config = KuramotoConfig {
+            heads, layers: 1, value_gate: false, value_bound: false, drift_in_values: true, ..small()
+        };
+        let (k, kh) = (config.width, config.width / heads);
+        let weights = weights(config, seed);
+        let omega = weights.network().omega(weights.parameters(), 0);
+        let (seen, _) = record(&weights, &text(LENGTH, 7, seed));
+        let (theta, mid) = (&seen.states[0], &seen.middles[0]);
+        for t in 0..LENGTH {
+            for j in 0..k {
+                let pull = |u: usize| {
+                    let apart = theta[u * k + j] - theta[t * k + j] - omega[j] * (t - u) as f64;
+                    seen.attention[j / kh][t * seen.stride + u] * apart.sin()
+                };
+                let (update, pulls) = (mid[t * k + j] - theta[t * k + j], (0..=t).map(pull).sum::<f64>());
+                prop_assert!((update - pulls).abs() < 1e-12, "{update} is not {pulls}");
+            }
+        }
+    }
+
+    /// With wrapped angles the model lives on the torus: whole turns of the embedding change nothing at all.
+    #[test]
+    fn wrapped_angles_forget_turns(pick in 0..COMBINATIONS, seed in 0u64..1000) {
+        let config = KuramotoConfig { wrapped_angles: true, ..combination(pick) };
+        let mut weights = weights(config, seed);
+        let tokens = text(LENGTH, 7, seed);
+        let (_, before) = record(&weights, &tokens);
+        let turns = noise(weights.parameters().len(), seed + 1);
+        weights.edit(|network, parameters| {
+            let emb = network.layout().find("emb").unwrap().slot;
+            for (phase, turns) in emb.slice_mut(parameters).iter_mut().zip(turns) {
+                *phase += std::f64::consts::TAU * (4.0 * turns).round();
+            }
+        });
+        let (_, after) = record(&weights, &tokens);
+        for (before, after) in before.iter().zip(&after) {
+            prop_assert!((before - after).abs() < 1e-9, "{before} became {after}");
+        }
+    }
+
+    /// Without drift a layer does not know the order of the past.
+    #[test]
+    fn without_drift_the_past_has_no_order(seed in 0u64..1000) {
+        let config = |drift| KuramotoConfig { layers: 1, drift, ..small() };
+        let tokens = text(LENGTH, 7, seed);
+        let mut reversed = tokens.clone();
+        reversed[..LENGTH - 1].reverse();
+        prop_assume!(tokens != reversed);
+        let last = |drift, tokens: &[u8]| {
+            record(&weights(config(drift), seed), tokens).1[(LENGTH - 1) * 7..].to_vec()
+        };
+        let difference = |drift| -> f64 {
+            last(drift, &tokens).iter().zip(last(drift, &reversed)).map(|(a, b)| (a - b).abs()).sum()
+        };
+        prop_assert!(difference(Drift::None) < 1e-12);
+        prop_assert!(difference(Drift::Fixed) > 1e-6);
     }
 
     /// Rows of A are distributions over the past.
@@ -144,7 +206,7 @@ proptest! {
         seed in 0u64..1000,
         at in 0usize..7 * 12,
     ) {
-        let config = combination(pick);
+        let config = KuramotoConfig { wrapped_angles: false, ..combination(pick) };
         let (k, heads) = (config.width, config.heads);
         let mut weights = weights(config, seed);
         let tokens = text(LENGTH, 7, seed);

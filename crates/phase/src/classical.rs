@@ -305,7 +305,8 @@ pub fn sweep_bytes(count: usize, graph: &Graph, watch: Watch, threads: usize) ->
     numbers.saturating_add(graph.bytes() as u64).saturating_mul(threads as u64)
 }
 
-/// The order at each coupling, each from freshly drawn phases.
+/// The order at each coupling, each from freshly drawn phases; `done` is called after every one, from several
+/// threads.
 pub fn sweep(
     frequencies: Frequencies,
     count: usize,
@@ -313,6 +314,7 @@ pub fn sweep(
     couplings: &[f64],
     watch: Watch,
     seed: u64,
+    done: impl Fn() + Sync,
 ) -> Vec<Settled> {
     let settled = |&coupling: &f64| {
         let mut population = Population::new(frequencies.spaced(count), graph.clone(), coupling, seed);
@@ -324,6 +326,7 @@ pub fn sweep(
         });
         let orders: Vec<f64> = watched.collect();
         let theory = frequencies.order(coupling).filter(|_| *graph == Graph::Complete);
+        done();
         Settled { coupling, order: mean(&orders), fluctuation: standard_deviation(&orders), theory }
     };
     use rayon::prelude::*;
@@ -354,19 +357,24 @@ pub fn figure(frequencies: Frequencies, found: &[Settled]) -> Figure {
     let points = found.iter().map(|settled| (settled.coupling, settled.order));
     let mut panel = Panel::new("The Kuramoto transition")
         .labels("coupling K", "order parameter r")
-        .y_range(0.0, 1.0)
+        .y_range(0.0, 1.02)
         .legend(Corner::BottomRight)
-        .points(Points::new(points, colour::BLUE).size(3.5).legend("simulated"));
+        .points(
+            Points::new(points, colour::BLUE)
+                .size(3.5)
+                .whiskers(found.iter().map(|settled| settled.fluctuation))
+                .legend("simulated, ± sd over time"),
+        );
     if found.iter().any(|settled| settled.theory.is_some()) {
         let top = found.iter().map(|settled| settled.coupling).fold(0.0, f64::max);
         let theory = (1..=400)
             .map(|i| top * f64::from(i) / 400.0)
             .filter_map(|coupling| Some((coupling, frequencies.order(coupling)?)));
-        panel = panel.line(Line::new(theory, colour::ORANGE).legend("sqrt(1 - K_c / K)"));
+        panel = panel.line(Line::new(theory, colour::ORANGE).legend("√(1 − Kc / K)"));
     }
     let critical = frequencies.critical_coupling();
     let mark = Line::new([(critical, 0.0), (critical, 1.0)], colour::GREY).width(2.0).dashed();
-    let panel = panel.line(mark.legend(format!("K_c = {critical:.3}")));
+    let panel = panel.line(mark.legend(format!("Kc = {critical:.3}")));
     let caption = "Order of the classical Kuramoto model against its coupling.";
     Figure::single("transition", caption, panel, (620.0, 420.0))
 }
@@ -384,7 +392,7 @@ mod tests {
         let frequencies = Frequencies::Lorentzian(0.5);
         assert!((frequencies.critical_coupling() - 1.0).abs() < 1e-12);
         let couplings = [0.2, 0.5, 1.5, 2.0, 3.0, 4.0];
-        for settled in sweep(frequencies, 4000, &Graph::Complete, &couplings, WATCH, 1) {
+        for settled in sweep(frequencies, 4000, &Graph::Complete, &couplings, WATCH, 1, || ()) {
             let theory = settled.theory.unwrap();
             assert!((settled.order - theory).abs() < 0.05, "{settled:?}");
         }

@@ -12,7 +12,7 @@
 
 use kuramoto_kernels::Real;
 use kuramoto_model::random::below_u32;
-use kuramoto_model::{Gates, Hooks, Kuramoto, Network, Weights};
+use kuramoto_model::{Gates, Hooks, Kuramoto, Network, Tensor, Weights};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
@@ -279,6 +279,9 @@ impl Change {
         if !number.is_finite() {
             return Err(format!("{number} is not a finite number"));
         }
+        if !matches!(self, Change::ScaleTau(_)) && rates(network, layer).is_none() {
+            return Err("this model does not learn its rates (an ablation), so they cannot be changed".into());
+        }
         Ok(())
     }
 
@@ -296,7 +299,7 @@ impl Change {
             Change::FreezeOmega { layer, share } => {
                 let mut start = vec![F::ZERO; parameters.len()];
                 network.initialize(0, &mut start);
-                if let Some(omega) = network.layout().find(&format!("layers.{layer}.omega")) {
+                if let Some(omega) = rates(network, layer) {
                     for (x, start) in
                         omega.slot.slice_mut(parameters).iter_mut().zip(omega.slot.slice(&start))
                     {
@@ -305,7 +308,7 @@ impl Change {
                 }
             }
             Change::PermuteOmega { layer, share, seed } => {
-                if let Some(omega) = network.layout().find(&format!("layers.{layer}.omega")) {
+                if let Some(omega) = rates(network, layer) {
                     let rates = omega.slot.slice_mut(parameters);
                     let chosen = choose(rates.len(), share, seed);
                     let values: Vec<F> = chosen.iter().map(|&j| rates[j]).collect();
@@ -316,6 +319,11 @@ impl Change {
             }
         });
     }
+}
+
+/// The learned rates of a layer, which it may share with all others.
+fn rates(network: &Kuramoto, layer: usize) -> Option<&Tensor> {
+    network.layout().find(&format!("layers.{layer}.omega")).or_else(|| network.layout().find("omega"))
 }
 
 /// A share of the numbers below `count`, drawn without repetition, in the order they were drawn.

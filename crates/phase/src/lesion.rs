@@ -275,13 +275,13 @@ pub fn figure(name: &str, lesion: Lesion, responses: &[Response]) -> Figure {
     let mut layers: Vec<Option<usize>> = responses.iter().map(|response| response.layer).collect();
     layers.dedup();
     let dose =
-        if lesion == Lesion::Tau { "tau, as a multiple of what was learned" } else { "share taken away" };
+        if lesion == Lesion::Tau { "τ, as a multiple of what was learned" } else { "share taken away" };
     let mut panel = Panel::new(format!("Lesion: {}", lesion.name()))
         .labels(dose, "rise (bits per byte)")
-        .legend(Corner::TopLeft);
+        .legend(if layers.len() > 4 { Corner::Outside } else { Corner::TopLeft });
     for (place, layer) in layers.iter().enumerate() {
         let own: Vec<&Response> = responses.iter().filter(|response| response.layer == *layer).collect();
-        let colour = colour::of(place);
+        let colour = &colour::of(place, layers.len());
         // One window has no interval.
         if own.iter().all(|response| response.interval.low.is_finite()) {
             panel = panel.band(own.iter().map(|r| (r.dose, r.interval.low, r.interval.high)), colour);

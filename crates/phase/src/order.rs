@@ -3,10 +3,10 @@
 use crate::circular::Resultant;
 use crate::trace::Trace;
 use kuramoto_kernels::product::product;
-use kuramoto_kernels::{Causal, Packed, Real, View};
+use kuramoto_kernels::{Causal, Packed, Real, View, drift, turn};
 
 /// The attended resultant G_{t,j} = sum_u A_{t,u} e^{i theta_{u,j}} of a layer: real parts (n x k), imaginary
-/// parts (n x k).
+/// parts (n x k). Where values drift, theta_{u,j} - omega_j (t - u) takes the place of theta_{u,j}.
 pub struct Attended<F> {
     /// Oscillators.
     pub k: usize,
@@ -27,15 +27,31 @@ impl<F: Real> Attended<F> {
         let (n, k, kh) = (trace.n, trace.k, trace.head_width());
         let mut psi = vec![F::ZERO; n * 2 * k];
         kuramoto_kernels::lift::forward(k, phases, &mut psi);
+        // Where values drift they are averaged in a common rotating frame, and read in each token's own.
+        let rates = trace.value_drift.get(layer).filter(|rates| !rates.is_empty());
+        let table = rates.map(|rates| {
+            let (mut cos, mut sin) = (vec![F::ZERO; n * k], vec![F::ZERO; n * k]);
+            drift::table(rates, 0, &mut cos, &mut sin);
+            (cos, sin)
+        });
+        let mut turned = Vec::new();
+        if let Some((cos, sin)) = &table {
+            turned.resize(n * 2 * k, F::ZERO);
+            turn::forward(k, &psi, cos, sin, &mut turned);
+        }
+        let averaged = if table.is_some() { &turned } else { &psi };
         let mut values = vec![F::ZERO; n * 2 * k];
         let mut packed = Packed::with_capacity(n, kh);
         for head in 0..trace.heads {
             let coupling = View::rows(trace.coupling(layer, head), n);
             for part in 0..2 {
                 let first = part * k + head * kh;
-                packed.pack(&psi[first..], 2 * k, n, kh);
+                packed.pack(&averaged[first..], 2 * k, n, kh);
                 product(&mut values[first..], 2 * k, n, coupling, &packed, false, Causal::InnerPast);
             }
+        }
+        if let Some((cos, sin)) = &table {
+            turn::back(k, &mut values, cos, sin);
         }
         Attended { k, values, psi }
     }

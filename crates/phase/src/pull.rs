@@ -54,7 +54,8 @@ impl Pulls {
             for j in 0..k {
                 let coupling = trace.coupling(layer, j / kh)[t * n + u].to_f64();
                 let value = trace.value[layer].get(t * k + j).map_or(1.0, |v| v.to_f64());
-                let apart = phases[u * k + j].to_f64() - phases[t * k + j].to_f64();
+                let apart =
+                    phases[u * k + j].to_f64() - phases[t * k + j].to_f64() - trace.drifted(layer, j, t - u);
                 terms[u * k + j] = coupling * apart.sin() * value;
             }
         }
@@ -85,7 +86,10 @@ impl Pulls {
         let of = |u: usize| {
             let terms = &self.terms[u * k..][..k];
             let squares: f64 = terms.iter().map(|x| x * x).sum();
-            let apart = |j: usize| (phases[u * k + j].to_f64() - phases[t * k + j].to_f64()).sin();
+            let apart = |j: usize| {
+                (phases[u * k + j].to_f64() - phases[t * k + j].to_f64() - trace.drifted(layer, j, t - u))
+                    .sin()
+            };
             // A term that has the sign of the way from t to u brings them closer.
             let (closer, all) = terms.iter().enumerate().fold((0.0, 0.0), |(closer, all), (j, term)| {
                 (closer + term * apart(j).signum(), all + term.abs())

@@ -24,6 +24,8 @@ pub struct Trace<F> {
     pub key: Vec<Vec<F>>,
     /// Value gates (n x k) of each layer; empty without them.
     pub value: Vec<Vec<F>>,
+    /// Rates (k) by which the values of each layer drift; empty if they do not.
+    pub value_drift: Vec<Vec<F>>,
 }
 
 impl<F: Real> Trace<F> {
@@ -42,6 +44,7 @@ impl<F: Real> Trace<F> {
             query: rooms(layers),
             key: rooms(layers),
             value: rooms(layers),
+            value_drift: rooms(layers),
         }
     }
 
@@ -60,6 +63,12 @@ impl<F: Real> Trace<F> {
     /// Oscillators of a head.
     pub fn head_width(&self) -> usize {
         self.k / self.heads
+    }
+
+    /// How far the value of oscillator `j` has drifted when it is read `distance` tokens later.
+    pub(crate) fn drifted(&self, layer: usize, j: usize, distance: usize) -> f64 {
+        let rate = self.value_drift.get(layer).and_then(|rates| rates.get(j));
+        rate.map_or(0.0, |rate| rate.to_f64() * distance as f64)
     }
 
     /// Coupling of a head (n x n).
@@ -83,6 +92,7 @@ impl<F: Real> Hooks<F> for Trace<F> {
     fn gates(&mut self, layer: usize, gates: Gates<'_, F>) {
         keep(gates.query, &mut self.query[layer]);
         keep(gates.key, &mut self.key[layer]);
+        keep(gates.value_drift, &mut self.value_drift[layer]);
         let value = &mut self.value[layer];
         value.clear();
         if !gates.value.is_empty() {

@@ -2,9 +2,12 @@
 
 mod common;
 
+use common::Fixture;
 use kuramoto_model::config::{Metric, Value};
+use kuramoto_model::{Kuramoto, KuramotoConfig};
 use kuramoto_phase::Trace;
 use kuramoto_phase::diagnostics::Diagnostics;
+use kuramoto_phase::order::Attended;
 use kuramoto_phase::pull::Pulls;
 use kuramoto_phase::surrogate::Surrogate;
 use kuramoto_phase::survey::{SurveyRequest, Surveys, oscillators, survey};
@@ -51,45 +54,59 @@ fn phases_and_couplings_are_those_of_the_fixtures() {
     }
 }
 
-#[test]
-fn pulls_add_up_to_the_step() {
-    let mut tried = 0;
-    for (name, fixture, network) in common::all() {
-        let config = network.config();
-        // Projected and transported values are not pulls between phases.
-        let pulls = config.value == Value::Circular && config.metric != Metric::Transport;
-        assert_eq!(Pulls::check(&network).is_ok(), pulls, "{name}");
-        if !pulls {
-            continue;
-        }
-        tried += 1;
-        let weights = common::weights::<f64>(&fixture, &network);
-        let mut work = weights.workspace();
-        let mut trace = Trace::new(&network);
-        weights.forward(&fixture.tokens[..fixture.length], &mut work, &mut trace).unwrap();
-        for layer in 0..trace.layers() {
-            let radius =
-                weights.parameter(&format!("layers.{layer}.log_r1")).map(|logarithm| logarithm[0].exp());
-            for t in 0..trace.n {
-                let pulls = Pulls::on(&trace, layer, t, radius);
-                for j in 0..trace.k {
-                    let step = trace.middles[layer][t * trace.k + j] - trace.states[layer][t * trace.k + j];
-                    assert!(
-                        (pulls.increment(j) - step).abs() < 1e-9,
-                        "{name}: {} against {step}",
-                        pulls.increment(j)
-                    );
-                }
-                let strongest = pulls.strongest(&trace, layer);
-                assert!(strongest.is_sorted_by(|a, b| a.size >= b.size));
-                let own = strongest.iter().find(|pull| pull.by == t).unwrap();
-                assert_eq!((own.size, own.attraction), (0.0, 0.0), "nobody pulls itself");
-                assert!((strongest.iter().map(|pull| pull.coupling).sum::<f64>() - 1.0).abs() < 1e-9);
-                assert!(strongest.iter().all(|pull| pull.attraction.abs() <= 1.0 + 1e-12));
+/// True if the model has pulls; checks that they add up to its steps.
+fn has_pulls_that_add_up(name: &str, fixture: &Fixture, network: &Kuramoto) -> bool {
+    let config = network.config();
+    // Projected and transported values are not pulls between phases.
+    let pulls = config.value == Value::Circular && config.metric != Metric::Transport;
+    assert_eq!(Pulls::check(network).is_ok(), pulls, "{name}");
+    if !pulls {
+        return false;
+    }
+    let weights = common::weights::<f64>(fixture, network);
+    let mut work = weights.workspace();
+    let mut trace = Trace::new(network);
+    weights.forward(&fixture.tokens[..fixture.length], &mut work, &mut trace).unwrap();
+    for layer in 0..trace.layers() {
+        let radius = weights.parameter(&format!("layers.{layer}.log_r1")).map(|logarithm| logarithm[0].exp());
+        let attended = Attended::of(&trace, layer);
+        for t in 0..trace.n {
+            let pulls = Pulls::on(&trace, layer, t, radius);
+            for j in 0..trace.k {
+                let step = trace.middles[layer][t * trace.k + j] - trace.states[layer][t * trace.k + j];
+                let sum = pulls.increment(j);
+                assert!((sum - step).abs() < 1e-9, "{name}: {sum} against {step}");
+                // The direction is the resultant seen from the token's own phase.
+                let ((x, y), (re, im)) = (attended.phasor(t, j), attended.at(t, j));
+                let value = trace.value[layer].get(t * trace.k + j).map_or(1.0, |v| *v);
+                assert!((pulls.direction(j) - value * (x * im - y * re)).abs() < 1e-9, "{name}");
             }
+            let strongest = pulls.strongest(&trace, layer);
+            assert!(strongest.is_sorted_by(|a, b| a.size >= b.size));
+            let own = strongest.iter().find(|pull| pull.by == t).unwrap();
+            assert_eq!((own.size, own.attraction), (0.0, 0.0), "nobody pulls itself");
+            assert!((strongest.iter().map(|pull| pull.coupling).sum::<f64>() - 1.0).abs() < 1e-9);
+            assert!(strongest.iter().all(|pull| pull.attraction.abs() <= 1.0 + 1e-12));
         }
     }
-    assert_eq!(tried, 16);
+    true
+}
+
+#[test]
+fn pulls_add_up_to_the_step() {
+    // The same weights also with switches that add no parameters.
+    let switches: [fn(&mut KuramotoConfig); 3] =
+        [|_| (), |config| config.drift_in_values = true, |config| config.wrapped_angles = true];
+    let mut tried = 0;
+    for (name, fixture, network) in common::all() {
+        for switch in switches {
+            let mut config = network.config().clone();
+            switch(&mut config);
+            let Ok(network) = Kuramoto::new(config, fixture.length) else { continue };
+            tried += usize::from(has_pulls_that_add_up(&name, &fixture, &network));
+        }
+    }
+    assert_eq!(tried, 3 * 16);
 }
 
 /// Without a value gate every pull attracts.
@@ -175,8 +192,9 @@ fn diagnostics_are_written_and_said() {
     }
     let folder = tempfile::tempdir().unwrap();
     let files = found.write(&folder.path().join("new")).unwrap();
-    assert_eq!(files.len(), 8);
-    let table = std::fs::read_to_string(&files[0]).unwrap();
+    assert_eq!(files.len(), 9);
+    assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), text);
+    let table = std::fs::read_to_string(&files[1]).unwrap();
     assert!(
         table.starts_with("measure,layer,mean,sd,low,high,z_uniform,uniform_mean\nlocal-order,0,"),
         "{table}"

@@ -11,11 +11,13 @@ pub mod document;
 pub mod figure;
 pub mod statistics;
 pub mod table;
+mod wrap;
 
 pub use csv::Csv;
 pub use document::Document;
 pub use figure::Figure;
 pub use table::TextTable;
+pub use wrap::wrap;
 
 use std::fs::{self, File};
 use std::io::{self, Write};

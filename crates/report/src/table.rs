@@ -1,4 +1,4 @@
-//! Aligned plain-text tables for a terminal.
+//! Aligned plain-text tables for a terminal, and numbers in them.
 
 /// Rows of cells under a header. Columns are as wide as their widest cell; the first is left-aligned, the
 /// others are right-aligned.
@@ -27,7 +27,9 @@ impl std::fmt::Display for TextTable {
         for row in &self.rows {
             let mut line = String::new();
             for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                line += &if c == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
+                // Not by a width in a format, which has an upper limit.
+                let padding = " ".repeat(width - cell.chars().count());
+                line += &if c == 0 { format!("{cell}{padding}") } else { format!("  {padding}{cell}") };
             }
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -35,9 +37,21 @@ impl std::fmt::Display for TextTable {
     }
 }
 
+/// 1003386 as 1,003,386.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let comma = |i: usize| if i > 0 && (digits.len() - i).is_multiple_of(3) { "," } else { "" };
+    digits.char_indices().map(|(i, digit)| format!("{}{digit}", comma(i))).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::TextTable;
+    use super::{TextTable, thousands};
+
+    #[test]
+    fn thousands_have_commas() {
+        assert_eq!([0, 999, 1000, 1_003_386].map(thousands), ["0", "999", "1,000", "1,003,386"]);
+    }
 
     #[test]
     fn columns_line_up() {
@@ -45,5 +59,12 @@ mod tests {
         table.row(["a".into(), "+1.50".into()]);
         table.row(["±".into(), String::new()]);
         assert_eq!(table.to_string(), "measure      x\na        +1.50\n±\n");
+    }
+
+    #[test]
+    fn cells_of_any_length() {
+        let mut table = TextTable::new(&["measure", "x"]);
+        table.row(["a".into(), "x".repeat(100_000)]);
+        assert_eq!(table.to_string().len(), 2 * (100_000 + 10));
     }
 }

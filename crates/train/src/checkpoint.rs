@@ -1,9 +1,9 @@
 //! Checkpoints: folders that are there completely, proven by their manifest, or not believed.
 //!
 //! `checkpoints/step-N/` holds `model.safetensors` beside `config.json` (names and shapes as documented;
-//! PyTorch, NumPy and JAX read it as it is), `optimizer.safetensors` with both moments, `state.json`, and
-//! `manifest.json` with the length and sha256 of each, written last. A checkpoint is written beside, synced,
-//! then renamed.
+//! PyTorch, NumPy and JAX read it as it is), `optimizer.safetensors` with both moments (a published model has
+//! none), `state.json`, and `manifest.json` with the length and sha256 of each, written last. A checkpoint is
+//! written beside, synced, then renamed.
 
 use crate::config::{BadSteps, Checkpoints, Config, Length, Policy, USUAL_MINUTES};
 use crate::data::Identity;
@@ -78,7 +78,7 @@ pub struct Snapshot<'a> {
     pub run: &'a Run,
     /// Names and places in the arenas.
     pub layout: &'a Layout,
-    /// Parameters and moments.
+    /// Parameters, and the moments if training is to go on from them.
     pub arenas: Arenas<'a>,
     /// Where training is.
     pub state: &'a State,
@@ -134,13 +134,14 @@ pub fn save(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<(
 fn write(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<()> {
     disk.create_folder(folder).at("create", folder)?;
     let Snapshot { run, layout, arenas, state } = *snapshot;
-    let (first, second) = arenas.moments.expect("an engine that trains has moments");
-    let contents = [
+    let mut contents = vec![
         (MODEL, tensors(layout, &[("", arenas.parameters)])),
-        (OPTIMIZER, tensors(layout, &[("first.", first), ("second.", second)])),
         (CONFIG, json(&run.config().model)),
         (STATE, json(state)),
     ];
+    if let Some((first, second)) = arenas.moments {
+        contents.push((OPTIMIZER, tensors(layout, &[("first.", first), ("second.", second)])));
+    }
     let mut files = BTreeMap::new();
     let write = |name: &str, bytes: &[u8]| -> Result<()> {
         let path = folder.join(name);
@@ -208,7 +209,16 @@ pub fn load(folder: &Path, run: &Run, layout: &Layout, with_moments: bool) -> Re
         return Err(Error::checkpoint(folder.join(STATE), why));
     }
     let parameters = arena(&folder.join(MODEL), &manifest.read(folder, MODEL)?, layout, "")?;
+    if parameters.iter().any(|x| !x.is_finite()) {
+        // None is ever saved: this is no checkpoint of ours, whatever its manifest says.
+        return Err(Error::checkpoint(folder.join(MODEL), "it holds parameters that are not finite"));
+    }
     let moments = if with_moments {
+        if !manifest.files.contains_key(OPTIMIZER) {
+            let why =
+                "it has weights only, so training cannot resume: start a new run from it, with --init-from";
+            return Err(Error::checkpoint(folder, why));
+        }
         let (path, bytes) = (folder.join(OPTIMIZER), manifest.read(folder, OPTIMIZER)?);
         (arena(&path, &bytes, layout, "first.")?, arena(&path, &bytes, layout, "second.")?)
     } else {

@@ -99,9 +99,13 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 /// Writes a file so that either the old or the new one is there, whole, whatever happens.
 pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = hidden(path, "partial");
-    disk.write(&beside, bytes).at("write", &beside)?;
-    disk.sync(&beside).at("write", &beside)?;
-    disk.rename(&beside, path).at("write", path)?;
+    let written = disk.write(&beside, bytes).and_then(|()| disk.sync(&beside)).at("write", &beside);
+    let renamed = written.and_then(|()| disk.rename(&beside, path).at("write", path));
+    if renamed.is_err() {
+        // It only takes room, which may be what is missing.
+        disk.remove_file(&beside).ok();
+    }
+    renamed?;
     sync_parent(disk, path)
 }
 
@@ -182,5 +186,19 @@ impl Appender {
         }
         // Before the first row there is no file.
         if self.length == 0 { Ok(()) } else { disk.sync(&self.path).at("write", &self.path) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_replaced_leaves_nothing_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("last");
+        fs::create_dir(&path).unwrap();
+        assert!(replace(&System, &path, b"step-1").unwrap_err().to_string().contains("last"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -21,6 +21,12 @@ pub struct Sampling {
     pub seed: u64,
 }
 
+impl Default for Sampling {
+    fn default() -> Self {
+        Sampling { temperature: 1.0, top_p: 1.0, seed: 0 }
+    }
+}
+
 impl Sampling {
     /// Says what is wrong, if anything.
     pub fn check(&self) -> Result<()> {

@@ -40,6 +40,7 @@ pub mod memory;
 pub mod metrics;
 pub mod overlay;
 pub mod presets;
+pub mod publish;
 mod recorder;
 pub mod run;
 mod session;

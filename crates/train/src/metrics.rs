@@ -5,7 +5,8 @@ use crate::error::{At, Result};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::fs;
+use std::io::{BufRead, ErrorKind};
 use std::mem;
 use std::path::Path;
 
@@ -110,6 +111,8 @@ pub(crate) struct Rewind {
     changed: bool,
     /// Lines that are whole but no rows, counted from 1. They are kept: they may be mended by hand.
     pub damaged: Vec<usize>,
+    /// Rows that should be there and are not: every step has one.
+    pub missing: u64,
 }
 
 impl Rewind {
@@ -121,10 +124,14 @@ impl Rewind {
             step: u64,
         }
         let text = match disk::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            // A link that leads nowhere is there, and could not be written to either.
+            Err(_) if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) => {
+                Vec::new()
+            }
             text => text.at("read", path)?,
         };
         let (mut kept, mut damaged, mut past) = (Vec::with_capacity(text.len()), Vec::new(), false);
+        let mut lines = 0;
         for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
             match serde_json::from_slice::<Key>(line) {
                 Ok(key) => past = key.step > step,
@@ -133,9 +140,10 @@ impl Rewind {
             }
             if line.ends_with(b"\n") && !past {
                 kept.extend_from_slice(line);
+                lines += 1;
             }
         }
-        Ok(Rewind { changed: kept != text, kept, damaged })
+        Ok(Rewind { changed: kept != text, kept, damaged, missing: step.saturating_sub(lines) })
     }
 
     /// Changes the file; returns its length.

@@ -99,8 +99,12 @@ impl<'a> Trainer<'a> {
             for line in &rows.damaged {
                 observer.warning(&format!("line {line} of {ROWS} is no row; it stays as it is"));
             }
+            if rows.missing > 0 {
+                let taken = state.step;
+                observer.warning(&format!("{ROWS} lacks {} of the rows of {taken} steps", rows.missing));
+            }
             run.save_config(setting.disk)?;
-            recorder = Some(Recorder::resume(setting.disk, run.folder(), state.step, &rows)?);
+            recorder = Some(Recorder::resume(setting.disk, run, state.step, &rows)?);
             // An old summary is void once training goes on.
             if state.recorded() < steps {
                 run.remove_summary(setting.disk)?;
@@ -243,6 +247,12 @@ impl<'a> Trainer<'a> {
             return Err(Error::run(self.run.folder(), why));
         }
         self.check_saved()?;
+        if ended != Ended::Interrupted
+            && let Some(recorder) = &mut self.recorder
+            && let Some(trouble) = recorder.add_sample(self.setting.disk, self.run, self.state.step)
+        {
+            self.observer.warning(&trouble);
+        }
         let config = self.run.config();
         let best = self.state.best;
         let mut test = None;

@@ -155,7 +155,7 @@ fn a_damaged_best_is_said_and_not_replaced() {
         watch.warnings
     );
     let error = opened.load(Which::Best, &layout(&opened)).err().unwrap().to_string();
-    for part in [best.trim(), "model.safetensors", "give --checkpoint step-13"] {
+    for part in [best.trim(), "model.safetensors", "--checkpoint step-13"] {
         assert!(error.contains(part), "{error}");
     }
     let mut write = |_| true;
@@ -227,6 +227,31 @@ fn damaged_rows_are_named_and_kept() {
     let (_, warnings) = reopened(&run);
     assert_eq!(warnings, ["line 5 of metrics.jsonl is no row; it stays as it is"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
+}
+
+/// Rows that are gone cannot be written again; training goes on, and says so.
+#[test]
+fn missing_rows_are_named() {
+    let (_keep, run) = trained();
+    let path = run.join("metrics.jsonl");
+    let rows = fs::read_to_string(&path).unwrap();
+    fs::write(&path, rows.lines().skip(2).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    assert_eq!(reopened(&run).1, ["metrics.jsonl lacks 2 of the rows of 12 steps"]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(reopened(&run).1, ["metrics.jsonl lacks 12 of the rows of 12 steps"]);
+}
+
+/// Rows that could not be written are known before training goes on.
+#[cfg(unix)]
+#[test]
+fn rows_that_are_a_link_to_nowhere_are_an_error() {
+    let (_keep, run) = trained();
+    let path = run.join("metrics.jsonl");
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", &path).unwrap();
+    let (_, corpus) = tiny("");
+    let error = train(&Run::open(&run).unwrap(), &corpus, &System, 1, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("metrics.jsonl"), "{error}");
 }
 
 #[test]
@@ -344,6 +369,25 @@ fn a_run_that_vanishes_is_not_called_saved() {
         let error = train(&run, &corpus, &System, 1, &mut Remove(&path, step)).unwrap_err().to_string();
         assert!(error.contains("removed or emptied"), "{step}: {error}");
     }
+}
+
+/// Nor are they read, though the manifest agrees with them.
+#[test]
+fn forged_parameters_that_are_not_finite_are_refused() {
+    let (_keep, run) = trained();
+    let folder = checkpoint::folder(&run, 12);
+    let (model, manifest) = (folder.join("model.safetensors"), folder.join("manifest.json"));
+    let mut bytes = fs::read(&model).unwrap();
+    let before = kuramoto_train::hash::of(&bytes);
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(&model, &bytes).unwrap();
+    let proofs = fs::read_to_string(&manifest).unwrap();
+    assert!(proofs.contains(&before));
+    fs::write(&manifest, proofs.replace(&before, &kuramoto_train::hash::of(&bytes))).unwrap();
+    let (step, warnings) = reopened(&run);
+    assert_eq!((step, warnings.len()), (9, 1));
+    assert!(warnings[0].contains("not finite"), "{warnings:?}");
 }
 
 /// Parameters that are not finite never take the place of good ones, whatever is done about bad steps.

@@ -5,15 +5,16 @@ mod submit;
 
 use crate::choice::choice;
 use crate::progress::seconds;
-use crate::table::{Table, thousands};
+use crate::table::{Table, counted, thousands};
 use anyhow::Result;
 use clap::{ArgAction, Subcommand};
 use kuramoto_kernels::peak;
 use kuramoto_lab::claims::{most_in_a_table, seeds_needed};
 use kuramoto_lab::plan::width;
 use kuramoto_lab::results::Results;
-use kuramoto_lab::runner::{Status, status};
+use kuramoto_lab::runner::Status;
 use kuramoto_lab::scale::Scale;
+use kuramoto_lab::standing::Standing;
 use kuramoto_lab::{Arm, Experiment, Plan, Planned, Request};
 use kuramoto_train::Overlay;
 use kuramoto_train::data::default_cache;
@@ -38,7 +39,7 @@ enum Command {
     /// Show where the runs of a plan are
     Status(FolderArguments),
     /// Write tables and statistics of the finished runs next to the paper's numbers
-    Report(FolderArguments),
+    Report(ReportArguments),
 }
 
 #[derive(clap::Args)]
@@ -65,7 +66,7 @@ struct PlanArguments {
     /// Seeds of every arm [default: 2 at smoke, 3 at study, 5 at paper]
     #[arg(long)]
     seeds: Option<u64>,
-    /// Parameter budgets, separated by commas [default: 6k at smoke, 120k at study, 1M and 5M at paper]
+    /// Parameter budgets, separated by commas [default: 6k at smoke, 168k at study, 1M and 5M at paper]
     #[arg(long = "budget", value_name = "BUDGET", value_delimiter = ',')]
     budgets: Vec<String>,
     /// Recipe [default: both to compare; otherwise tuned, at the paper's scale the paper's]
@@ -83,6 +84,15 @@ struct PlanArguments {
 struct FolderArguments {
     /// The plan's folder
     plan: PathBuf,
+}
+
+#[derive(clap::Args)]
+struct ReportArguments {
+    /// The plan's folder
+    plan: PathBuf,
+    /// Write it from the report.json that is there, for a plan whose run folders were not kept
+    #[arg(long)]
+    again: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -105,6 +115,9 @@ fn expected_utilisation(parameters: usize) -> f64 {
     }
 }
 
+/// Largest difference in parameters between models that count as matched.
+const MATCHED: f64 = 0.05;
+
 fn make(arguments: &PlanArguments) -> Result<()> {
     let overlays = arguments.set.iter().map(|pair| Overlay::pair("--set", pair));
     let budgets = arguments.budgets.iter().map(|budget| kuramoto_model::matching::parse_budget(budget));
@@ -124,8 +137,16 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     let cores = crate::threads(None)?;
     let peak = peak::measure(0.1);
     let on_one_core = |run: &Planned| run.flops / (peak * expected_utilisation(run.parameters));
-    let mut table =
-        Table::new(&["arm", "table", "corpus", "width", "parameters", "seeds", "a run on one core"]);
+    let mut table = Table::new(&[
+        "arm",
+        "table",
+        "corpus",
+        "width",
+        "parameters",
+        "difference",
+        "seeds",
+        "a run on one core",
+    ]);
     for run in plan.runs.iter().filter(|run| run.seed == 0) {
         table.row([
             run.arm.to_string(),
@@ -133,49 +154,66 @@ fn make(arguments: &PlanArguments) -> Result<()> {
             run.corpus.clone(),
             width(&run.config.model),
             thousands(run.parameters),
+            plan.off(run).map_or_else(|| "-".into(), |off| format!("{:+.1}%", 100.0 * off)),
             plan.runs.iter().filter(|other| other.cell() == run.cell()).count().to_string(),
             seconds(on_one_core(run)),
         ]);
     }
     let total: f64 = plan.runs.iter().map(on_one_core).sum();
     crate::print(&format!(
-        "{table}\n{} runs, {:.2e} floating-point operations: about {} on the {cores} cores here, if nothing \
-         else runs on them\n{}run them with: kuramoto lab run {}\n",
-        plan.runs.len(),
+        "{table}\ndifference: in parameters, of a transformer to the Kuramoto model, of an ablation to its \
+         reference\n{}, {:.2e} floating-point operations: about {} on the {} here, if nothing else runs on \
+         them\n{}run them with: kuramoto lab run {}\n",
+        counted(plan.runs.len(), "run"),
         plan.flops(),
         seconds(total / cores as f64),
+        counted(cores, "core"),
         cautions(&plan),
         plan.folder().display(),
     ))
 }
 
-/// What should be known before hours are spent: seeds that can show nothing, widths far from their budget.
+fn time(seconds: f64) -> String {
+    // What is longer than a lifetime is as long as one.
+    duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e10)))
+}
+
+/// What should be known before hours are spent: seeds that can show nothing, models that do not match.
 fn cautions(plan: &Plan) -> String {
     let seeds = plan.runs.iter().filter(|run| run.cell() == plan.runs[0].cell()).count();
     let (claims, mut text) = (most_in_a_table(plan), String::new());
     if claims > 0 && seeds < seeds_needed(claims) {
         let needed = seeds_needed(claims);
         text += &format!(
-            "note: corrected for {claims} claims, {seeds} seeds can show nothing at 5%; it takes {needed}\n"
+            "note: corrected for {}, {} can show nothing at 5%; it takes {needed}\n",
+            counted(claims, "claim"),
+            counted(seeds, "seed")
         );
     }
-    let off = |run: &Planned| run.parameters as f64 / run.budget as f64 - 1.0;
-    let worst = plan.runs.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()));
-    if let Some(run) = worst.filter(|run| off(run).abs() > 0.1) {
-        let share = 100.0 * off(run);
-        text += &format!("note: widths come in steps, and {} misses its budget by {share:+.0}%\n", run.arm);
+    let off = |run: &Planned| plan.off(run).unwrap_or(0.0).abs();
+    let worst = plan.runs.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
+    if let Some((run, other)) =
+        worst.filter(|run| off(run) > MATCHED).and_then(|run| Some((run, run.arm.counterpart()?)))
+    {
+        let share = 100.0 * plan.off(run).unwrap_or(0.0);
+        text += &format!(
+            "note: widths come in steps, and {} has {share:+.1}% parameters against {other}; another \
+             --budget may match better\n",
+            run.arm
+        );
     }
     text
 }
 
 fn show(arguments: &FolderArguments) -> Result<()> {
     let plan = Plan::open(&arguments.plan)?;
+    let standing = Standing::of(&plan);
     let mut table = Table::new(&["run", "arm", "seed", "parameters", "validation", "status"]);
-    for run in &plan.runs {
-        let (bits, word) = match status(&plan, run) {
-            Ok(Status::Missing) => (None, "missing".into()),
+    for (run, found) in plan.runs.iter().zip(&standing.runs) {
+        let (bits, word) = match found {
+            Ok(Status::Missing) => (None, "open".into()),
             Ok(Status::Begun) => (None, "begun".into()),
-            Ok(Status::Training) => (None, "training".into()),
+            Ok(Status::Training) => (None, "running".into()),
             Ok(Status::Finished(proven)) => (proven.summary.validation_bits_per_byte, "finished".into()),
             Err(error) => (None, error.to_string()),
         };
@@ -189,14 +227,45 @@ fn show(arguments: &FolderArguments) -> Result<()> {
             word,
         ]);
     }
-    crate::print(&table.to_string())
+    crate::print(&format!("{}\n{table}", summary(&plan, &standing)?))
 }
 
-fn report(arguments: &FolderArguments) -> Result<()> {
+/// How far a plan is and what comes next.
+fn summary(plan: &Plan, standing: &Standing) -> Result<String> {
+    let Standing { finished, training, begun, missing, failed, .. } = *standing;
+    let mut text = format!("{finished} of {} finished", counted(plan.runs.len(), "run"));
+    for (count, word) in [(training, "running"), (begun, "begun"), (missing, "open"), (failed, "failed")] {
+        if count > 0 {
+            text += &format!(", {count} {word}");
+        }
+    }
+    let folder = plan.folder().display();
+    if training + begun + missing == 0 {
+        return Ok(text + &format!("\ntheir report: kuramoto lab report {folder}\n"));
+    }
+    let at_a_time = if training > 0 { training } else { crate::threads(None)? };
+    // Before any has finished, what a run of this size is expected to reach.
+    let speed = standing.flops_per_second.unwrap_or_else(|| {
+        let parameters = plan.runs.iter().map(|run| run.parameters).max().unwrap_or(0);
+        peak::measure(0.1) * expected_utilisation(parameters)
+    });
+    text += &format!(
+        "; about {} left with {} at a time\n",
+        time(standing.flops_left / (speed * at_a_time as f64)),
+        counted(at_a_time, "run")
+    );
+    if training == 0 {
+        text += &format!("go on with: kuramoto lab run {folder}\n");
+    }
+    Ok(text)
+}
+
+fn report(arguments: &ReportArguments) -> Result<()> {
     let plan = Plan::open(&arguments.plan)?;
-    let results = Results::gather(&plan)?;
+    let results = if arguments.again { Results::reread(&plan)? } else { Results::gather(&plan)? };
     let written = kuramoto_lab::report::write(&plan, &results)?;
     let list: Vec<String> = written.iter().map(|path| format!("    {}\n", path.display())).collect();
     let (done, planned) = results.progress;
-    crate::print(&format!("{done} of {planned} runs are finished; wrote\n{}", list.concat()))
+    let planned = counted(planned, "run");
+    crate::print(&format!("{done} of {planned} finished; wrote\n{}", list.concat()))
 }

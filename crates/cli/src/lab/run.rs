@@ -2,6 +2,7 @@
 
 use crate::progress::seconds;
 use crate::signals::Signals;
+use crate::table::counted;
 use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use kuramoto_engine::Cpu;
@@ -98,8 +99,9 @@ impl Screen {
         let [ran, finished, taken, failed] =
             [&self.ran, &self.finished, &self.taken, &self.failed].map(|count| count.load(Ordering::Relaxed));
         crate::print(&format!(
-            "{ran} runs done, {finished} were done before, {taken} are trained by other processes, {failed} \
-             failed\ntheir report: kuramoto lab report {folder}\n"
+            "{} done, {finished} done before, {taken} trained by other processes, {failed} failed\ntheir \
+             report: kuramoto lab report {folder}\n",
+            counted(ran, "run")
         ))?;
         // Who asked for one run must not take it for finished when another process has it.
         let wanting = failed > 0 || (self.alone && taken > 0);

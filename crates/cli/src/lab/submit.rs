@@ -1,5 +1,6 @@
 //! `kuramoto lab submit`: a plan as a job array.
 
+use crate::table::counted;
 use anyhow::{Context, Result, bail};
 use kuramoto_lab::Plan;
 use kuramoto_lab::submit::{self, KUBERNETES_FILE, Kubernetes, SLURM_FILE, Slurm, Task};
@@ -143,9 +144,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let job = String::from_utf8_lossy(&answer.stdout).trim().to_string();
     crate::print(&format!(
-        "submitted {} as job {job}: {} tasks\nwatch them with: kuramoto lab status {}\n",
+        "submitted {} as job {job}: {}\nwatch them with: kuramoto lab status {}\n",
         path.display(),
-        indices.len(),
+        counted(indices.len(), "task"),
         plan.folder().display()
     ))
 }

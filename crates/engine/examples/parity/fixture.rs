@@ -409,7 +409,7 @@ fn read_config(json: &Json) -> Result<Model, String> {
                 shared_feed_forward: flag("shared_ffn", false) && feed_forward != FeedForward::None,
                 readout,
                 rotary_base,
-                init: Default::default(),
+                ..Default::default()
             }))
         }
         other => Err(format!("kind {other:?} is not known; it is \"ka\" or \"transformer\"")),

@@ -3,10 +3,11 @@
 
 use super::fixture::{Fixture, Model};
 use kuramoto_kernels::Real;
-use kuramoto_model::config::{FeedForward, GateActivation, Metric, Readout, Value};
+use kuramoto_model::config::{Drift, FeedForward, GateActivation, Metric, Readout, Value};
 use kuramoto_model::{KuramotoConfig, TransformerConfig};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::f64::consts::TAU;
 
 /// A number on the tape.
 #[derive(Clone, Copy)]
@@ -44,6 +45,12 @@ impl<F: Real> Tape<F> {
     }
     fn add(&self, a: Var, b: Var) -> Var {
         self.push(self.value(a) + self.value(b), [(a.0, F::ONE), (b.0, F::ONE)])
+    }
+    /// The same angle in (-pi, pi], with the slope 1.
+    fn wrap(&self, a: Var) -> Var {
+        let angle = self.value(a).to_f64();
+        let turns = (angle / TAU - 0.5).ceil();
+        self.push(F::from_f64(angle - TAU * turns), [(a.0, F::ONE), (0, F::ZERO)])
     }
     fn sub(&self, a: Var, b: Var) -> Var {
         self.push(self.value(a) - self.value(b), [(a.0, F::ONE), (b.0, -F::ONE)])
@@ -231,20 +238,41 @@ fn kuramoto<F: Real>(
 ) -> Vec<Vec<Var>> {
     let (k, h, n) = (config.width, config.heads, tokens.len());
     let kh = k / h;
-    let rank = if config.metric == Metric::Transport { config.transport_rank } else { 0 };
+    let rank = match config.metric {
+        Metric::Transport | Metric::ScoreTransport => config.transport_rank,
+        Metric::Gates | Metric::None => 0,
+    };
+    let value_rank = if config.metric == Metric::Transport { rank } else { 0 };
+    let fixed: Vec<Var> = (0..k)
+        .map(|j| {
+            let rate = config.rotary_base.powf(-((j % kh) as f64) / kh as f64);
+            tape.leaf(if config.drift == Drift::None { 0.0 } else { rate })
+        })
+        .collect();
     let emb = &parameters["emb"];
     let mut theta: Vec<Vec<Var>> = tokens.iter().map(|&b| emb[usize::from(b) * k..][..k].to_vec()).collect();
     let tau = tape.scale(parameters["tau"][0], 1.0 / (kh as f64).sqrt());
     for layer in 0..config.layers {
         let prefix = format!("layers.{layer}.");
         let gates = if config.per_layer_gates { format!("{prefix}gates") } else { "gates".into() };
-        let omega = &parameters[&format!("{prefix}omega")];
+        let metric_gates =
+            if config.per_layer_metric_gates { format!("{prefix}gates") } else { gates.clone() };
+        let omega = match config.drift {
+            Drift::Learned => &parameters[&format!("{prefix}omega")],
+            Drift::Shared => &parameters["omega"],
+            Drift::Fixed | Drift::None => &fixed,
+        };
+        if config.wrapped_angles {
+            theta = theta.iter().map(|x| x.iter().map(|&x| tape.wrap(x)).collect()).collect();
+        }
         let psi: Vec<Vec<Var>> = theta.iter().map(|x| lift(tape, x)).collect();
         let gate = |name: &str| -> Vec<Vec<Var>> {
             let make = |psi: &Vec<Var>| match config.metric {
-                Metric::Gates => {
-                    normalized_gate(tape, config, &map(tape, parameters, &format!("{gates}.{name}"), psi))
-                }
+                Metric::Gates => normalized_gate(
+                    tape,
+                    config,
+                    &map(tape, parameters, &format!("{metric_gates}.{name}"), psi),
+                ),
                 _ => (0..k).map(|_| tape.leaf(1.0)).collect(),
             };
             psi.iter().map(make).collect()
@@ -297,11 +325,15 @@ fn kuramoto<F: Real>(
                     increments[t].extend(block.clone().map(|j| mean(&|u| values[u][j])));
                     continue;
                 }
-                let transported: Vec<[Var; 2]> = (0..rank)
+                let transported: Vec<[Var; 2]> = (0..value_rank)
                     .map(|c| [0, 1].map(|part| mean(&|u| contract(u, head, &theta[u])[c][part])))
                     .collect();
                 for j in block.clone() {
-                    let mut g = [mean(&|u| tape.cos(theta[u][j])), mean(&|u| tape.sin(theta[u][j]))];
+                    let value = |u: usize| match config.drift_in_values {
+                        true => tape.sub(theta[u][j], tape.scale(omega[j], (t - u) as f64)),
+                        false => theta[u][j],
+                    };
+                    let mut g = [mean(&|u| tape.cos(value(u))), mean(&|u| tape.sin(value(u)))];
                     for (c, w) in transported.iter().enumerate() {
                         g = [0, 1].map(|part| tape.add(g[part], tape.mul(frames[t][j * rank + c], w[part])));
                     }

@@ -1,6 +1,6 @@
 //! Throughput and memory.
 
-use super::content::anchor;
+use super::tables::anchor;
 use crate::arm;
 use crate::error::Result;
 use crate::paper;
@@ -34,7 +34,7 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
             "arm",
             "corpus",
             "size",
-            "MFLOP a byte",
+            "MFLOP per byte",
             "bytes/s",
             "of peak",
             "memory, MB",

@@ -73,7 +73,7 @@ pub fn claims(results: &Results) -> String {
         "high",
         "p",
         "p_holm",
-        "least_p_possible",
+        "least_p_possible_corrected",
         "seeds",
         "verdict",
     ]);

@@ -3,7 +3,7 @@
 use crate::arm::{Arm, GRID, PaperTable};
 use crate::claims::{Claim, Verdict, groups};
 use crate::results::{ArmResults, Results};
-use crate::statistics::mean;
+use crate::statistics::{mean, standard_deviation};
 use kuramoto_model::ModelKind;
 use kuramoto_report::figure::{
     Corner, Figure, ForestRow, Grid, Key, Line, Marker, Panel, Points, colour, range,
@@ -73,7 +73,7 @@ fn with_curve(panel: Panel, arm: &ArmResults, colour: &str, dashed: bool, legend
 fn curves(arms: &[ArmResults]) -> Option<Figure> {
     let panel = |arms: Vec<&ArmResults>| {
         let title = format!("{}, {} parameters", arms[0].corpus, crate::plan::size(arms[0].budget));
-        let empty = Panel::new(title).labels(READ, VALIDATION).legend(Corner::TopRight);
+        let empty = Panel::new(title).labels(READ, VALIDATION).legend(Corner::Outside);
         arms.iter().fold(empty, |panel, arm| {
             let colour = match arm.arm.model() {
                 ModelKind::Kuramoto => colour::BLUE,
@@ -86,7 +86,7 @@ fn curves(arms: &[ArmResults]) -> Option<Figure> {
     let panels: Vec<Panel> = groups(arms, PaperTable::Compare).into_iter().map(panel).collect();
     let caption =
         "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";
-    (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (620.0, 420.0)))
+    (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (680.0, 420.0)))
 }
 
 /// What every ablation changes, here and in the paper; beside it the small changes alone, where large ones
@@ -97,21 +97,29 @@ fn forest(claims: &[&Claim], suffix: &str) -> Figure {
     let size = |claim: &Claim| claim.mean.abs().max(claim.paper.abs());
     let largest = claims.iter().map(|claim| size(claim)).fold(0.0, f64::max);
     let small: Vec<&Claim> = claims.iter().copied().filter(|claim| size(claim) < DWARFED * largest).collect();
-    let mut panels = vec![panel(&claims, "Ablations", true)];
+    let mut panels = vec![panel(&claims, "Ablations")];
     if small.len() > 1 && small.len() < claims.len() {
-        panels.push(panel(&small, "Ablations of small effect", false));
+        panels.push(panel(&small, "Ablations of small change"));
     }
-    let caption = "What every ablation changes: mean paired difference to the reference and its 95% \
-                   bootstrap interval. Higher is worse. Blue: the corrected test tells it from chance; \
-                   grey: it does not. Diamonds: the paper, at another scale.";
-    Figure::row(&format!("ablations-chart{suffix}"), caption, panels, (640.0, 480.0))
+    let judged = claims.iter().any(|claim| claim.verdict != Verdict::NotJudged);
+    // Beside the last panel, where it covers nothing.
+    if let Some(last) = panels.pop() {
+        panels.push(last.keys(keys(judged), Corner::Outside));
+    }
+    let mut caption = "What every ablation changes: mean paired difference to the reference and its 95% \
+                       bootstrap interval. Higher is worse. Diamonds: the paper, at another scale."
+        .to_string();
+    if judged {
+        caption += " Blue: significant after correction; grey: not significant.";
+    }
+    Figure::row(&format!("ablations-chart{suffix}"), &caption, panels, (640.0, 480.0))
 }
 
 /// Share of the largest change below which a change needs a scale of its own.
 const DWARFED: f64 = 0.15;
 
 /// A row a claim, from the largest change to the least.
-fn panel(claims: &[&Claim], title: &str, legend: bool) -> Panel {
+fn panel(claims: &[&Claim], title: &str) -> Panel {
     let row = |claim: &&Claim| {
         // One seed has no interval.
         let whisker = |end: f64| if end.is_nan() { claim.mean } else { end };
@@ -123,22 +131,29 @@ fn panel(claims: &[&Claim], title: &str, legend: bool) -> Panel {
             mean: claim.mean,
             low: whisker(claim.interval.low),
             high: whisker(claim.interval.high),
-            colour: if claim.verdict == Verdict::Inconclusive { colour::GREY } else { colour::BLUE },
+            colour: if claim.verdict.is_shown() { colour::BLUE } else { colour::GREY },
         }
     };
     let height = |i: usize| (claims.len() - i) as f64;
     let paper = claims.iter().enumerate().map(|(i, claim)| (claim.paper, height(i)));
-    let panel = Panel::new(title)
+    Panel::new(title)
         .x_label("change of validation (bits per byte)")
         .forest(claims.iter().map(row))
-        .points(Points::new(paper, colour::ORANGE).marker(Marker::Diamond));
+        .points(Points::new(paper, colour::ORANGE).marker(Marker::Diamond))
+}
+
+/// What the colours of the chart mean.
+fn keys(judged: bool) -> Vec<Key<'static>> {
     let key = |label: &str, colour, marker| Key { label: label.into(), colour, marker };
-    let keys = [
-        key("here, significant", colour::BLUE, None),
-        key("here, not significant", colour::GREY, None),
-        key("paper", colour::ORANGE, Some(Marker::Diamond)),
-    ];
-    if legend { panel.keys(keys, Corner::BottomRight) } else { panel }
+    let paper = key("paper", colour::ORANGE, Some(Marker::Diamond));
+    match judged {
+        true => vec![
+            key("here, significant", colour::BLUE, None),
+            key("here, not significant", colour::GREY, None),
+            paper,
+        ],
+        false => vec![key("here", colour::GREY, None), paper],
+    }
 }
 
 /// Learning curves of every ablation beside the reference's.
@@ -161,26 +176,37 @@ fn small_multiples(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
 
 /// Validation by depth, a line for every number of heads, a panel for every model.
 fn grid(arms: &[&ArmResults], suffix: &str) -> Figure {
-    let value = |model: ModelKind, heads: usize, layers: usize| {
-        let cell = Arm::Grid { model, heads, layers };
-        arms.iter().find(|arm| arm.arm == cell).map(|arm| mean(&arm.validations()))
+    // Mean and standard deviation over seeds; one seed has none.
+    let of = |arm: &ArmResults| {
+        let values = arm.validations();
+        (mean(&values), Some(standard_deviation(&values)).filter(|sd| sd.is_finite()).unwrap_or(0.0))
     };
-    let (low, high) = range(arms.iter().map(|arm| mean(&arm.validations())));
+    let (low, high) =
+        range(arms.iter().map(|arm| of(arm)).flat_map(|(middle, sd)| [middle - sd, middle + sd]));
     let panel = |&model: &ModelKind| {
-        let line = |heads: usize| {
-            let points = GRID.filter_map(|layers| Some((layers as f64, value(model, heads, layers)?)));
-            Line::new(points, colour::of(heads - GRID.start())).legend(format!("{heads} heads"))
+        let with_heads = |panel: Panel, heads: usize| {
+            let cell = |layers: usize| {
+                let arm = arms.iter().find(|arm| arm.arm == Arm::Grid { model, heads, layers })?;
+                let (middle, sd) = of(arm);
+                Some((layers as f64, middle, sd))
+            };
+            let cells: Vec<(f64, f64, f64)> = GRID.filter_map(cell).collect();
+            let points = || cells.iter().map(|&(layers, middle, _)| (layers, middle));
+            let colour = colour::of(heads - GRID.start(), GRID.count());
+            panel
+                .line(Line::new(points(), &colour).legend(format!("{heads} heads")))
+                .points(Points::new(points(), &colour).size(3.0).whiskers(cells.iter().map(|cell| cell.2)))
         };
         let empty = Panel::new(model.name())
             .labels("layers", VALIDATION)
             .x_range(1.8, 6.2)
             .x_tick_step(1.0)
             .y_range(low, high);
-        GRID.map(line).fold(empty, Panel::line)
+        GRID.fold(empty, with_heads)
     };
     let panels = ModelKind::VARIANTS.iter().map(panel).collect();
-    let caption = "Validation by depth, a line for every number of heads: means over seeds, parameters \
-    matched in every cell.";
+    let caption = "Validation by depth, a line for every number of heads: means over seeds, whiskers of one \
+                   standard deviation; parameters matched in every cell.";
     let grid = Grid { columns: 2, cell: (440.0, 400.0), shared_legend: true };
     Figure::grid(&format!("grid-depth{suffix}"), caption, panels, grid)
 }

@@ -4,10 +4,12 @@ mod compute;
 mod content;
 mod csv;
 mod figures;
+mod lead;
+mod tables;
 
 use crate::error::{Error, Result};
 use crate::plan::Plan;
-use crate::results::Results;
+use crate::results::{FILE, Results};
 use std::path::PathBuf;
 
 /// Writes `report.html`, `report.md`, `report.tex`, the figures, `cells.csv`, `claims.csv`, `runs.csv` and
@@ -23,7 +25,7 @@ pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
         ("cells.csv", csv::cells(results)),
         ("claims.csv", csv::claims(results)),
         ("runs.csv", csv::runs(results)),
-        ("report.json", json),
+        (FILE, json),
     ];
     let mut written = Vec::new();
     for (name, text) in files {

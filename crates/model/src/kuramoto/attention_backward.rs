@@ -5,7 +5,7 @@ use super::groups::{Means, QueryKey, Values};
 use super::{Kuramoto, Pass};
 use crate::attention::{Columns, ColumnsMut, Head};
 use crate::network::Purpose;
-use kuramoto_kernels::{Packed, Real, couple, drift, frame, reduce, tangent};
+use kuramoto_kernels::{Packed, Real, couple, drift, frame, reduce, tangent, turn};
 
 /// Room for one head's coupling after dropout, and for its gradient (n rows of the attention stride each).
 pub(super) struct CouplingScratch<'a, F> {
@@ -61,7 +61,7 @@ impl Kuramoto {
             let (at, len) = self.frame_at(t, head);
             let dframe = &mut dpreactivations[at..][..len];
             dframe.fill(F::ZERO);
-            if !self.circular() {
+            if !self.transports_values() {
                 continue;
             }
             let (dre, dim) = dresultant[t * 2 * k..][..2 * k].split_at(k);
@@ -120,8 +120,8 @@ impl Kuramoto {
                     attention.dot(dmean, values, dcoupling, packed, part > 0);
                     attention.mix_back(kept, dmean, ColumnsMut::new(dvalues.psi, 2 * k, first), packed);
                 }
-                if heads.extra > 0 {
-                    let (frames, first) = (heads.heads * heads.extra, head * heads.extra);
+                if self.transports_values() {
+                    let (frames, first) = (self.value_frames(), head * heads.extra);
                     let dmean = Columns::new(dmeans.contracted, frames, first, heads.extra);
                     let values = Columns::new(values.contracted, frames, first, heads.extra);
                     attention.dot(dmean, values, dcoupling, packed, true);
@@ -138,6 +138,50 @@ impl Kuramoto {
         }
     }
 
+    /// With drift in values: dresultant, resultant in each token's own frame -> dresultant of the mean (in
+    /// place), the gradient of omega
+    pub(super) fn turn_means_back_backward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        resultant: &[F],
+        dresultant: &mut [F],
+        turned: &mut [F],
+        gradient: &mut [F],
+        unused: &mut [F],
+    ) {
+        if !self.config.drift_in_values {
+            return;
+        }
+        let (k, len) = (self.config.width, pass.tokens.len() * 2 * self.config.width);
+        let (dresultant, turned) = (&mut dresultant[..len], &mut turned[..len]);
+        let domega = self.domega(index, gradient, unused);
+        turn::rate_backward(k, -1.0, &resultant[..len], dresultant, domega);
+        let (cos, sin) = pass.tables.drift(index);
+        turn::forward(k, dresultant, cos, sin, turned);
+        dresultant.copy_from_slice(turned);
+    }
+
+    /// With drift in values: dpsi of the turned values, turned -> dpsi (in place), the gradient of omega
+    pub(super) fn turn_values_backward<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        turned: &[F],
+        dpsi: &mut [F],
+        gradient: &mut [F],
+        unused: &mut [F],
+    ) {
+        if !self.config.drift_in_values {
+            return;
+        }
+        let (k, len) = (self.config.width, pass.tokens.len() * 2 * self.config.width);
+        let dpsi = &mut dpsi[..len];
+        turn::rate_backward(k, 1.0, &turned[..len], dpsi, self.domega(index, gradient, unused));
+        let (cos, sin) = pass.tables.drift(index);
+        turn::back(k, dpsi, cos, sin);
+    }
+
     /// Equation (1), the factors of the score; Section 3.5: dphasors, psi, gates -> dgates (written), dtheta,
     /// the gradients of omega and tau; `dscale` is the transport frame's share of the score scale's gradient
     pub(super) fn phasors_backward<F: Real>(
@@ -151,14 +195,14 @@ impl Kuramoto {
         dgates: QueryKey<&mut [F]>,
         dtheta: &mut [F],
         gradient: &mut [F],
+        unused: &mut [F],
     ) {
         let (heads, len) = (self.heads(), pass.tokens.len() * self.heads().row());
         let (dquery, dkey) = (&dphasors.query[..len], &dphasors.key[..len]);
         let QueryKey { query, key } = gates;
         let QueryKey { query: dquery_gate, key: dkey_gate } = dgates;
         let (cos, sin) = pass.tables.drift(index);
-        let (c, domega) =
-            (self.score_scale(pass.parameters), self.slots.layers[index].omega.slice_mut(gradient));
+        let (c, domega) = (self.score_scale(pass.parameters), self.domega(index, gradient, unused));
         dscale += drift::backward(
             heads,
             0,
@@ -225,7 +269,7 @@ impl Kuramoto {
         dpreactivations: &mut [F],
         dpsi: &mut [F],
     ) {
-        if self.slots.sections.frame.is_none() || !self.circular() {
+        if !self.transports_values() {
             return;
         }
         let (k, kh, rank) = (self.config.width, self.heads().kh(), self.rank());

@@ -42,10 +42,10 @@ impl Kuramoto {
     ) {
         let (n, k) = (pass.tokens.len(), self.config.width);
         let Workspace { layers, scratch, logits, packed, losses } = work;
-        let Scratch { ones, query, key, final_psi, kept_coupling, hidden, logit_row, .. } = scratch;
+        let Scratch { ones, query, key, turned, final_psi, kept_coupling, hidden, logit_row, .. } = scratch;
         let Scratch { dhidden, dgate_up, dtheta, dincrement, dpsi, dresultant, .. } = scratch;
         let Scratch { dcontracted_values, dcontracted_mean, dquery, dkey, .. } = scratch;
-        let Scratch { dquery_gate, dkey_gate, dpreactivations, dcoupling, .. } = scratch;
+        let Scratch { dquery_gate, dkey_gate, dpreactivations, dcoupling, fixed_domega, .. } = scratch;
 
         self.cross_entropy(pass, targets, weight, logits, losses, logit_row, gradient);
         self.read_out_backward(pass, logits, final_psi, dpsi, dtheta, packed, gradient);
@@ -89,8 +89,10 @@ impl Kuramoto {
                 dcontracted_mean,
                 dpreactivations,
             );
+            self.turn_means_back_backward(pass, index, resultant, dresultant, turned, gradient, fixed_domega);
             let dmeans =
                 Means { resultant: &dresultant[..], update: dincrement, contracted: dcontracted_mean };
+            let values = Values { psi: self.turn_values(pass, index, 0, psi, turned), ..values };
             let dvalues = Values {
                 psi: &mut dpsi[..],
                 preactivations: dpreactivations,
@@ -102,12 +104,24 @@ impl Kuramoto {
                 pass, index, phasors, values, coupling, dmeans, dphasors, dvalues, scratch, packed,
             );
 
+            self.turn_values_backward(pass, index, turned, dpsi, gradient, fixed_domega);
             let scale = self.score_scale(pass.parameters);
             let dscale =
                 self.contract_phasors_backward(n, scale, preactivations, key, dquery, dkey, dpreactivations);
             let dphasors = QueryKey { query: &dquery[..], key: dkey };
             let dgates = QueryKey { query: &mut dquery_gate[..], key: dkey_gate };
-            self.phasors_backward(pass, index, psi, gates, dphasors, dscale, dgates, dtheta, gradient);
+            self.phasors_backward(
+                pass,
+                index,
+                psi,
+                gates,
+                dphasors,
+                dscale,
+                dgates,
+                dtheta,
+                gradient,
+                fixed_domega,
+            );
             self.contract_values_backward(n, psi, preactivations, dcontracted_values, dpreactivations, dpsi);
 
             let inverse_means = QueryKey { query: &inverse_mean_query[..], key: inverse_mean_key };
@@ -156,7 +170,7 @@ impl Kuramoto {
         let map = match self.slots.readout {
             ReadoutSlots::Phase { .. } => self.slots.table_proto,
             ReadoutSlots::Linear { weight, bias } => {
-                linear::bias_backward(dlogits, bias.slice_mut(gradient));
+                linear::bias_backward(dlogits, vocab, bias.slice_mut(gradient));
                 weight
             }
         };
@@ -212,7 +226,7 @@ impl Kuramoto {
             (FeedForwardSlots::Swiglu { gate_up: first, down, bias }, Some(down_map)) => {
                 let Swiglu { gate_up, hidden, dhidden, dgate_up } = swiglu;
                 let (gate_up, dgate_up) = (&gate_up[..n * 4 * k], &mut dgate_up[..n * 4 * k]);
-                linear::bias_backward(dincrement, bias.slice_mut(gradient));
+                linear::bias_backward(dincrement, k, bias.slice_mut(gradient));
                 product(dhidden, 2 * k, n, by_token, &down_map.backward, false, Causal::Full);
                 swiglu::backward(2 * k, gate_up, dhidden, dgate_up, hidden);
                 packed.pack(hidden, 2 * k, n, 2 * k);
@@ -224,7 +238,7 @@ impl Kuramoto {
                 product(dtheta, k, n, by_token, &maps.first.backward, true, Causal::Full);
             }
             (FeedForwardSlots::Linear { weight, bias }, _) => {
-                linear::bias_backward(dincrement, bias.slice_mut(gradient));
+                linear::bias_backward(dincrement, k, bias.slice_mut(gradient));
                 packed.pack(middle, k, n, k);
                 product(weight.slice_mut(gradient), k, k, by_output, packed, true, Causal::Full);
                 product(dtheta, k, n, by_token, &maps.first.backward, true, Causal::Full);
@@ -286,14 +300,15 @@ impl Kuramoto {
             let table = self.slots.table_preactivations.slice_mut(gradient);
             linear::scatter(m, dpreactivations, pass.tokens, table);
         } else if m > 0 {
-            let gates = self.slots.layers[index].gates;
-            let slots = self.slots.gates[gates];
-            linear::bias_backward(dpreactivations, slots.bias.slice_mut(gradient));
             packed.pack(psi, 2 * k, n, 2 * k);
-            let by_output = View::transposed(dpreactivations, m);
-            product(slots.weight.slice_mut(gradient), 2 * k, m, by_output, packed, true, Causal::Full);
-            let (by_token, map) = (View::rows(dpreactivations, m), &pass.tables.gates[gates].backward);
-            product(dpsi, 2 * k, n, by_token, map, true, Causal::Full);
+            for (set, slots) in self.gate_sets(index) {
+                let doutputs = &dpreactivations[slots.first..];
+                linear::bias_backward(doutputs, m, slots.bias.slice_mut(gradient));
+                let (dweight, by_output) = (slots.weight.slice_mut(gradient), View::transposed(doutputs, m));
+                product(dweight, 2 * k, slots.columns, by_output, packed, true, Causal::Full);
+                let (by_token, map) = (View::rows(doutputs, m), &pass.tables.gates[set].backward);
+                product(dpsi, 2 * k, n, by_token, map, true, Causal::Full);
+            }
         }
         lift::backward(k, &psi[..n * 2 * k], &dpsi[..n * 2 * k], dtheta);
     }

@@ -38,7 +38,7 @@ impl<F: Real> Cache<F> {
         let past = || Past {
             key: AlignedVec::zeros(t * heads.row()),
             values: AlignedVec::zeros(t * values),
-            contracted: AlignedVec::zeros(t * heads.heads * heads.extra),
+            contracted: AlignedVec::zeros(t * model.value_frames()),
         };
         Cache {
             past: (0..model.config.layers).map(|_| past()).collect(),
@@ -60,12 +60,13 @@ impl Kuramoto {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (k, m) = (self.config.width, self.slots.sections.total);
         let Cache { past, layer, scratch, coupling_row, logits } = cache;
-        let Scratch { ones, theta, query, key, final_psi, hidden, .. } = scratch;
+        let Scratch { ones, theta, query, key, turned, final_psi, hidden, .. } = scratch;
         let Layer { psi, preactivations, query_gate, key_gate, inverse_mean_query, .. } = layer;
         let Layer { inverse_mean_key, resultant, contracted_values, contracted_mean, .. } = layer;
         let Layer { update, update_rms, middle, gate_up, feed_forward, feed_forward_rms, .. } = layer;
         linear::gather(k, self.slots.emb.slice(parameters), tokens, theta);
         for (index, past) in past.iter_mut().enumerate() {
+            self.wrap(theta);
             if index == 0 {
                 linear::gather(2 * k, &tables.emb_psi, tokens, psi);
                 linear::gather(m, &tables.emb_preactivations, tokens, preactivations);
@@ -79,10 +80,12 @@ impl Kuramoto {
             self.phasors(pass, index, position, psi, preactivations, gates, QueryKey { query, key });
             self.contract_values(1, psi, preactivations, contracted_values);
 
-            let values = Values { psi: &psi[..], preactivations, contracted: contracted_values };
+            let value_psi = self.turn_values(pass, index, position, psi, turned);
+            let values = Values { psi: value_psi, preactivations, contracted: contracted_values };
             self.remember(position, key, values, past);
             let means = Means { resultant: &mut resultant[..], update, contracted: contracted_mean };
             self.attend_past(position, query, past, coupling_row, means);
+            self.turn_means_back(pass, index, position, resultant);
             self.direction(1, ones, psi, preactivations, contracted_mean, resultant, update);
 
             self.synchronize(pass, index, theta, update, update_rms, middle);
@@ -106,7 +109,7 @@ impl Kuramoto {
     /// The current token's key and values -> its row of the past
     fn remember<F: Real>(&self, position: usize, key: &[F], values: Values<&[F]>, past: &mut Past<F>) {
         let heads = self.heads();
-        let (row, frames, (stride, projected)) = (heads.row(), heads.heads * heads.extra, self.past_values());
+        let (row, frames, (stride, projected)) = (heads.row(), self.value_frames(), self.past_values());
         let own = projected.map_or(values.psi, |first| &values.preactivations[first..first + stride]);
         past.key[position * row..][..row].copy_from_slice(key);
         past.values[position * stride..][..stride].copy_from_slice(own);
@@ -123,7 +126,7 @@ impl Kuramoto {
         means: Means<&mut [F]>,
     ) {
         let heads = self.heads();
-        let (kh, width, frames) = (heads.kh(), heads.width(), heads.heads * heads.extra);
+        let (kh, width, frames) = (heads.kh(), heads.width(), self.value_frames());
         let (stride, coupling) = (self.past_values().0, &mut coupling_row[..=position]);
         let Means { resultant, update, contracted } = means;
         resultant.fill(F::ZERO);
@@ -142,7 +145,7 @@ impl Kuramoto {
                 let mean = &mut resultant[first..first + width];
                 linear::combine_rows(&past.values[first..], stride, coupling, mean);
             }
-            if heads.extra > 0 {
+            if self.transports_values() {
                 let mean = &mut contracted[head * heads.extra..][..heads.extra];
                 linear::combine_rows(&past.contracted[head * heads.extra..], frames, coupling, mean);
             }

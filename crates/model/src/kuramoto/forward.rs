@@ -10,8 +10,9 @@ use crate::network::Purpose;
 use kuramoto_kernels::frame::Frame;
 use kuramoto_kernels::product::product;
 use kuramoto_kernels::{
-    Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent,
+    Causal, Packed, Real, View, bound, couple, drift, gate, lift, linear, swiglu, tangent, turn, wrap,
 };
+use std::borrow::Cow;
 
 impl Kuramoto {
     pub(super) fn run_forward<F: Real>(
@@ -23,14 +24,15 @@ impl Kuramoto {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, k, m) = (tokens.len(), self.config.width, self.slots.sections.total);
         let Workspace { layers, scratch, logits, packed, .. } = work;
-        let Scratch { ones, theta, query, key, final_psi, kept_coupling, hidden, .. } = scratch;
+        let Scratch { ones, theta, query, key, turned, final_psi, kept_coupling, hidden, .. } = scratch;
         linear::gather(k, self.slots.emb.slice(parameters), tokens, &mut theta[..n * k]);
-        hooks.state(0, &mut theta[..n * k]);
         for (index, layer) in layers.iter_mut().enumerate() {
             let Layer { psi, preactivations, query_gate, key_gate, .. } = layer;
             let Layer { inverse_mean_query, inverse_mean_key, coupling, resultant, .. } = layer;
             let Layer { contracted_values, contracted_mean, update, update_rms, middle, .. } = layer;
             let Layer { gate_up, feed_forward, feed_forward_rms, .. } = layer;
+            self.wrap(&mut theta[..n * k]);
+            hooks.state(index, &mut theta[..n * k]);
             if index == 0 && !hooks.changes_input() {
                 linear::gather(2 * k, &tables.emb_psi, tokens, &mut psi[..n * 2 * k]);
                 linear::gather(m, &tables.emb_preactivations, tokens, &mut preactivations[..n * m]);
@@ -41,24 +43,65 @@ impl Kuramoto {
             let inverse_means = QueryKey { query: &mut inverse_mean_query[..], key: inverse_mean_key };
             self.gates(n, preactivations, QueryKey { query: query_gate, key: key_gate }, inverse_means);
             let gates = QueryKey { query: &query_gate[..], key: &key_gate[..] };
-            hooks.gates(index, self.gates_to_observe(n, gates, preactivations));
+            let drift = self.value_drift(parameters, index);
+            hooks.gates(index, self.gates_to_observe(n, gates, preactivations, &drift));
 
             let gates = self.gates_or(ones, gates);
             self.phasors(pass, index, 0, psi, preactivations, gates, QueryKey { query, key });
             self.contract_values(n, psi, preactivations, contracted_values);
 
-            let values = Values { psi: &psi[..], preactivations, contracted: contracted_values };
+            let value_psi = self.turn_values(pass, index, 0, psi, turned);
+            let values = Values { psi: value_psi, preactivations, contracted: contracted_values };
             let means = Means { resultant: &mut resultant[..], update, contracted: contracted_mean };
             let phasors = QueryKey { query: &query[..], key: &key[..] };
             self.attend(pass, index, phasors, values, coupling, kept_coupling, means, packed, hooks);
+            self.turn_means_back(pass, index, 0, resultant);
             self.direction(n, ones, psi, preactivations, contracted_mean, resultant, update);
 
             self.synchronize(pass, index, theta, update, update_rms, middle);
             hooks.middle(index, &mut middle[..n * k]);
             self.feed_forward(pass, index, middle, gate_up, hidden, feed_forward, feed_forward_rms, theta);
-            hooks.state(index + 1, &mut theta[..n * k]);
         }
+        hooks.state(self.config.layers, &mut theta[..n * k]);
         self.read_out(pass, theta, final_psi, logits);
+    }
+
+    /// With wrapped angles: theta -> theta in (-pi, pi]
+    pub(super) fn wrap<F: Real>(&self, theta: &mut [F]) {
+        if self.config.wrapped_angles {
+            wrap::forward(theta);
+        }
+    }
+
+    /// With drift in values: psi of positions `first..first + n` -> turned. Returns the values to average.
+    pub(super) fn turn_values<'a, F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        first: usize,
+        psi: &'a [F],
+        turned: &'a mut [F],
+    ) -> &'a [F] {
+        if !self.config.drift_in_values {
+            return psi;
+        }
+        let (n, k, (cos, sin)) = (pass.tokens.len(), self.config.width, pass.tables.drift(index));
+        turn::forward(k, psi, &cos[first * k..], &sin[first * k..], &mut turned[..n * 2 * k]);
+        turned
+    }
+
+    /// With drift in values: resultant of positions `first..first + n` -> resultant in each token's own frame
+    pub(super) fn turn_means_back<F: Real>(
+        &self,
+        pass: &Pass<'_, F>,
+        index: usize,
+        first: usize,
+        resultant: &mut [F],
+    ) {
+        if self.config.drift_in_values {
+            let (n, k, (cos, sin)) = (pass.tokens.len(), self.config.width, pass.tables.drift(index));
+            turn::back(k, &mut resultant[..n * 2 * k], &cos[first * k..], &sin[first * k..]);
+        }
     }
 
     /// Equation (1), the arguments of the gates: theta -> psi, preactivations
@@ -71,13 +114,14 @@ impl Kuramoto {
         preactivations: &mut [F],
     ) {
         let Pass { parameters, tables, tokens, .. } = *pass;
-        let (n, slots) = (tokens.len(), &self.slots.layers[index]);
-        let (k, m) = (self.config.width, self.slots.sections.total);
+        let (n, k, m) = (tokens.len(), self.config.width, self.slots.sections.total);
         lift::forward(k, &theta[..n * k], psi);
-        let bias = self.slots.gates[slots.gates].bias.slice(parameters);
-        linear::fill_bias(bias, &mut preactivations[..n * m]);
-        let (psi, maps) = (View::rows(psi, 2 * k), &tables.gates[slots.gates].forward);
-        product(preactivations, m, n, psi, maps, true, Causal::Full);
+        for (set, slots) in self.gate_sets(index) {
+            let outputs = &mut preactivations[slots.first..n * m];
+            linear::fill_bias(slots.bias.slice(parameters), outputs, m);
+            let (psi, maps) = (View::rows(psi, 2 * k), &tables.gates[set].forward);
+            product(outputs, m, n, psi, maps, true, Causal::Full);
+        }
     }
 
     /// Equation (1), g^q and g^k; Section 2.0.1: preactivations -> gates, inverse means; the query and key
@@ -107,6 +151,7 @@ impl Kuramoto {
         n: usize,
         gates: QueryKey<&'a [F]>,
         preactivations: &'a [F],
+        value_drift: &'a [F],
     ) -> Gates<'a, F> {
         let (k, sections) = (self.config.width, self.slots.sections);
         let metric = if sections.query.is_some() { n * k } else { 0 };
@@ -116,7 +161,13 @@ impl Kuramoto {
             key: &gates.key[..metric],
             value: value.map_or(&[][..], |first| &preactivations[first..]),
             value_stride: sections.total,
+            value_drift,
         }
+    }
+
+    /// The rates by which a layer's values drift; empty if they do not.
+    fn value_drift<'a, F: Real>(&self, parameters: &'a [F], index: usize) -> Cow<'a, [F]> {
+        if self.config.drift_in_values { self.omega(parameters, index) } else { Cow::default() }
     }
 
     /// The metric gates, or ones where the configuration has none.
@@ -180,7 +231,7 @@ impl Kuramoto {
         preactivations: &[F],
         contracted_values: &mut [F],
     ) {
-        if self.slots.sections.frame.is_none() {
+        if !self.transports_values() {
             return;
         }
         let (k, kh, rank) = (self.config.width, self.heads().kh(), self.rank());
@@ -250,8 +301,8 @@ impl Kuramoto {
                 let values = Columns::new(values.psi, 2 * k, first, width);
                 attention.mix(kept, values, ColumnsMut::new(means.resultant, 2 * k, first), packed);
             }
-            if heads.extra > 0 {
-                let (frames, first) = (heads.heads * heads.extra, head * heads.extra);
+            if self.transports_values() {
+                let (frames, first) = (self.value_frames(), head * heads.extra);
                 let values = Columns::new(values.contracted, frames, first, heads.extra);
                 attention.mix(kept, values, ColumnsMut::new(means.contracted, frames, first), packed);
             }
@@ -303,7 +354,7 @@ impl Kuramoto {
         contracted_mean: &[F],
         resultant: &mut [F],
     ) {
-        if self.slots.sections.frame.is_none() {
+        if !self.transports_values() {
             return;
         }
         let (k, kh, rank) = (self.config.width, self.heads().kh(), self.rank());
@@ -360,7 +411,7 @@ impl Kuramoto {
                 (bias, View::rows(middle, k), &packed.first)
             }
         };
-        linear::fill_bias(bias.slice(parameters), &mut feed_forward[..n * k]);
+        linear::fill_bias(bias.slice(parameters), &mut feed_forward[..n * k], k);
         product(feed_forward, k, n, input, &map.forward, true, Causal::Full);
         let radius = radius(parameters, slots.log_r2);
         let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
@@ -381,7 +432,7 @@ impl Kuramoto {
         let linear_readout = match self.slots.readout {
             ReadoutSlots::Phase { .. } => false,
             ReadoutSlots::Linear { bias, .. } => {
-                linear::fill_bias(bias.slice(parameters), &mut logits[..n * vocab]);
+                linear::fill_bias(bias.slice(parameters), &mut logits[..n * vocab], vocab);
                 true
             }
         };

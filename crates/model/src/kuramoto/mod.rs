@@ -5,12 +5,13 @@
 //!
 //! | here | paper | shape | meaning |
 //! |---|---|---|---|
-//! | `theta` | theta_t | n x k | phase state in radians, never wrapped |
+//! | `theta` | theta_t | n x k | phase state in radians, wrapped only with `wrapped-angles` |
 //! | `psi` | psi(theta_t) | n x 2k | the lift: cosines before sines |
 //! | `preactivations` | W_q psi, W_k psi, v(theta) | n x m | outputs of all gate maps, side by side |
 //! | `query_gate`, `key_gate` | g^q, g^k | n x k | diagonal metric (`app:metric`, Appendix A) |
 //! | `inverse_mean_query`, `inverse_mean_key` | 1 / mean(g) | n x h | normalization in rho (Section 2.0.1) |
 //! | `omega` | omega_j | k per layer | drift rates, the natural frequencies (Section 3.5) |
+//! | `turned` | | n x 2k | psi turned by omega t, the values where they drift too |
 //! | `tau` | tau | 1 | score scale, shared by all layers (`prop:coordasc`, Proposition 1) |
 //! | `query`, `key` | | n x row | gated, drifted phasors; their dot products are the scores s |
 //! | `coupling` | A | h x n x n | causal softmax of the scores (`prop:coordasc`, Proposition 1) |
@@ -47,7 +48,7 @@ pub use decode::Cache;
 pub use tables::Tables;
 pub use workspace::Workspace;
 
-use crate::config::{GateActivation, KuramotoConfig, Metric, Readout, Value, check_context};
+use crate::config::{Drift, GateActivation, KuramotoConfig, Metric, Readout, Value, check_context};
 use crate::error::Result;
 use crate::hooks::Hooks;
 use crate::init::{self, Start};
@@ -55,8 +56,9 @@ use crate::layout::{Layout, ParameterKind};
 use crate::network::{self, Network, for_each_float};
 use kuramoto_kernels::drift::Heads;
 use kuramoto_kernels::gate::Activation;
-use kuramoto_kernels::{Real, cross_entropy};
-use slots::Slots;
+use kuramoto_kernels::{Real, cross_entropy, rope};
+use slots::{GateSlots, Slots};
+use std::borrow::Cow;
 
 /// What a pass of this model is given.
 type Pass<'a, F> = network::Pass<'a, F, Tables<F>>;
@@ -96,7 +98,49 @@ impl Kuramoto {
 
     /// Columns of the transport frame; 0 without one.
     fn rank(&self) -> usize {
-        if self.config.metric == Metric::Transport { self.config.transport_rank } else { 0 }
+        if self.slots.sections.frame.is_some() { self.config.transport_rank } else { 0 }
+    }
+
+    /// Values of contracted frames per token that attention averages; 0 unless values are transported.
+    fn value_frames(&self) -> usize {
+        if self.transports_values() { self.config.heads * self.heads().extra } else { 0 }
+    }
+
+    fn transports_values(&self) -> bool {
+        self.config.metric == Metric::Transport && self.circular()
+    }
+
+    /// The drift rates of a layer, learned or not.
+    pub fn omega<'a, F: Real>(&self, parameters: &'a [F], layer: usize) -> Cow<'a, [F]> {
+        let schedule = |j: usize| {
+            let period = self.heads().kh();
+            F::from_f64(rope::rate(self.config.rotary_base, j % period, period))
+        };
+        match self.config.drift {
+            Drift::Learned => self.slots.omega[layer].slice(parameters).into(),
+            Drift::Shared => self.slots.omega[0].slice(parameters).into(),
+            Drift::Fixed => (0..self.config.width).map(schedule).collect(),
+            Drift::None => vec![F::ZERO; self.config.width].into(),
+        }
+    }
+
+    /// Tables of drift: of every layer, or one for all.
+    fn drift_tables(&self) -> usize {
+        if self.config.drift == Drift::Learned { self.config.layers } else { 1 }
+    }
+
+    /// The gradient of a layer's drift rates, or `unused` where they are not learned.
+    fn domega<'a, F>(&self, layer: usize, gradient: &'a mut [F], unused: &'a mut [F]) -> &'a mut [F] {
+        match self.slots.omega.get(layer).or(self.slots.omega.first()) {
+            Some(slot) => slot.slice_mut(gradient),
+            None => unused,
+        }
+    }
+
+    /// The sets of gate maps of a layer that have outputs.
+    fn gate_sets(&self, layer: usize) -> impl Iterator<Item = (usize, GateSlots)> {
+        let sets = self.slots.layers[layer].gates.into_iter().flatten();
+        sets.map(|set| (set, self.slots.gates[set])).filter(|(_, slots)| slots.columns > 0)
     }
 
     fn activation(&self) -> Activation {

@@ -1,6 +1,6 @@
 //! Where each parameter of the Kuramoto model lies in the arena.
 
-use crate::config::{FeedForward, KuramotoConfig, Metric, Readout, Value};
+use crate::config::{Drift, FeedForward, KuramotoConfig, Metric, Readout, Value};
 use crate::layout::{Layout, ParameterKind, Slot};
 
 /// Columns of the gate maps' joint output `preactivations`, in this order; absent maps are `None`.
@@ -15,9 +15,12 @@ pub struct Sections {
     pub total: usize,
 }
 
-/// One set of gate maps: all weights stacked (m x 2k), all biases stacked (m).
+/// Gate maps side by side: weights stacked (columns x 2k), biases stacked (columns).
 #[derive(Clone, Copy, Debug)]
 pub struct GateSlots {
+    /// Where their outputs start in a row of `preactivations`.
+    pub first: usize,
+    pub columns: usize,
     pub weight: Slot,
     pub bias: Slot,
 }
@@ -34,10 +37,10 @@ pub enum FeedForwardSlots {
 /// What a layer owns, and which of the gate and feed-forward sets it uses.
 #[derive(Clone, Copy, Debug)]
 pub struct LayerSlots {
-    pub omega: Slot,
     pub log_r1: Option<usize>,
     pub log_r2: Option<usize>,
-    pub gates: usize,
+    /// The sets of gate maps whose outputs make up `preactivations`.
+    pub gates: [Option<usize>; 2],
     pub feed_forward: Option<usize>,
 }
 
@@ -53,6 +56,8 @@ pub struct Slots {
     pub tau: Slot,
     pub sections: Sections,
     pub gates: Vec<GateSlots>,
+    /// Drift rates that are learned: of each layer, one set for all, or none.
+    pub omega: Vec<Slot>,
     pub feed_forward: Vec<FeedForwardSlots>,
     pub layers: Vec<LayerSlots>,
     pub readout: ReadoutSlots,
@@ -76,34 +81,47 @@ pub fn sections(config: &KuramotoConfig) -> Sections {
     };
     let gates = config.metric == Metric::Gates;
     let (query, key) = (add(gates, k), add(gates, k));
-    let frame = add(config.metric == Metric::Transport, k * config.transport_rank);
+    let frames = matches!(config.metric, Metric::Transport | Metric::ScoreTransport);
+    let frame = add(frames, k * config.transport_rank);
     let value = add(config.value_gate || config.value == Value::Projection, k);
     Sections { query, key, frame, value, ..sections }
 }
 
-fn add_gates(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> GateSlots {
+/// Which gate maps a set holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Maps {
+    All,
+    Metric,
+    Value,
+}
+
+fn add_gates(layout: &mut Layout, prefix: &str, maps: Maps, config: &KuramotoConfig) -> GateSlots {
     let (k, sections) = (config.width, sections(config));
     let value = if config.value == Value::Circular { "wv" } else { "wval" };
-    let maps = [
+    let metric = [
         (sections.query, "wq", k),
         (sections.key, "wk", k),
         (sections.frame, "wf", k * config.transport_rank),
-        (sections.value, value, k),
     ];
-    let present = maps.iter().filter(|(section, ..)| section.is_some());
+    let value = [(sections.value, value, k)];
+    let metric = metric.iter().filter(|_| maps != Maps::Value);
+    let value = value.iter().filter(|_| maps != Maps::Metric);
+    let present = metric.chain(value).filter_map(|&(first, name, rows)| Some((first?, name, rows)));
+    let first = present.clone().next().map_or(0, |(first, ..)| first);
+    let columns = present.clone().map(|(.., rows)| rows).sum();
     let mut weight = Slot::default();
     for (_, name, rows) in present.clone() {
         weight = weight.join(layout.add(
             format!("{prefix}gates.{name}.weight"),
-            &[*rows, 2 * k],
+            &[rows, 2 * k],
             ParameterKind::Weight,
         ));
     }
     let mut bias = Slot::default();
     for (_, name, rows) in present {
-        bias = bias.join(layout.add(format!("{prefix}gates.{name}.bias"), &[*rows], ParameterKind::Bias));
+        bias = bias.join(layout.add(format!("{prefix}gates.{name}.bias"), &[rows], ParameterKind::Bias));
     }
-    GateSlots { weight, bias }
+    GateSlots { first, columns, weight, bias }
 }
 
 fn add_feed_forward(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> Option<FeedForwardSlots> {
@@ -131,21 +149,30 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
     let mut layout = Layout::default();
     let emb = layout.add("emb", &[vocab, k], ParameterKind::Phase);
     let mut gates = Vec::new();
+    let mut omega = Vec::new();
     let mut feed_forward = Vec::new();
-    if !config.per_layer_gates {
-        gates.push(add_gates(&mut layout, "", config));
-    }
+    let (shared, own) = match (config.per_layer_gates, config.per_layer_metric_gates) {
+        (true, _) => (None, Some(Maps::All)),
+        (false, true) => (Some(Maps::Value), Some(Maps::Metric)),
+        (false, false) => (Some(Maps::All), None),
+    };
+    gates.extend(shared.map(|maps| add_gates(&mut layout, "", maps, config)));
+    let shared = shared.map(|_| 0);
     let tau = layout.add("tau", &[], ParameterKind::Scalar);
+    if config.drift == Drift::Shared {
+        omega.push(layout.add("omega", &[k], ParameterKind::Rate));
+    }
     if config.shared_feed_forward {
         feed_forward.extend(add_feed_forward(&mut layout, "", config));
     }
     let mut layers = Vec::new();
     for i in 0..config.layers {
         let prefix = format!("layers.{i}.");
-        if config.per_layer_gates {
-            gates.push(add_gates(&mut layout, &prefix, config));
+        gates.extend(own.map(|maps| add_gates(&mut layout, &prefix, maps, config)));
+        let own = own.map(|_| gates.len() - 1);
+        if config.drift == Drift::Learned {
+            omega.push(layout.add(format!("{prefix}omega"), &[k], ParameterKind::Rate));
         }
-        let omega = layout.add(format!("{prefix}omega"), &[k], ParameterKind::Rate);
         if !config.shared_feed_forward {
             feed_forward.extend(add_feed_forward(&mut layout, &prefix, config));
         }
@@ -154,14 +181,8 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         };
         let log_r1 = radius(config.value_bound, "log_r1");
         let log_r2 = radius(config.feed_forward != FeedForward::None, "log_r2");
-        let gates = gates.len() - 1;
-        layers.push(LayerSlots {
-            omega,
-            log_r1,
-            log_r2,
-            gates,
-            feed_forward: feed_forward.len().checked_sub(1),
-        });
+        let feed_forward = feed_forward.len().checked_sub(1);
+        layers.push(LayerSlots { log_r1, log_r2, gates: [shared, own], feed_forward });
     }
     let (readout, logit_scale) = match config.readout {
         Readout::Phase => {
@@ -185,6 +206,7 @@ pub fn lay_out(config: &KuramotoConfig) -> (Layout, Slots) {
         tau,
         sections,
         gates,
+        omega,
         feed_forward,
         layers,
         readout,

@@ -50,10 +50,10 @@ impl<F: Real> Tables<F> {
         Tables {
             emb_psi: AlignedVec::zeros(v * 2 * k),
             emb_preactivations: AlignedVec::zeros(v * m),
-            drift: (0..config.layers)
+            drift: (0..model.drift_tables())
                 .map(|_| DriftTable { cos: AlignedVec::zeros(t * k), sin: AlignedVec::zeros(t * k) })
                 .collect(),
-            gates: model.slots.gates.iter().map(|_| PackedMap::new(m, 2 * k)).collect(),
+            gates: model.slots.gates.iter().map(|set| PackedMap::new(set.columns, 2 * k)).collect(),
             feed_forward: model.slots.feed_forward.iter().map(|_| block()).collect(),
             readout: PackedMap::new(v, 2 * k),
             proto_psi: AlignedVec::zeros(model.slots.table_proto.len),
@@ -70,8 +70,8 @@ impl<F: Real> Tables<F> {
         let block = PackedMap::<F>::floats(first_outputs(config.feed_forward, k), k) + down;
         2 * v * 2 * k
             + v * m
-            + config.layers * 2 * t * k
-            + model.slots.gates.len() * PackedMap::<F>::floats(m, 2 * k)
+            + model.drift_tables() * 2 * t * k
+            + model.slots.gates.iter().map(|set| PackedMap::<F>::floats(set.columns, 2 * k)).sum::<usize>()
             + model.slots.feed_forward.len() * block
             + PackedMap::<F>::floats(v, 2 * k)
             + model.slots.table_proto.len
@@ -80,7 +80,8 @@ impl<F: Real> Tables<F> {
 
     /// cos and sin of omega t (T x k each) of a layer.
     pub(super) fn drift(&self, layer: usize) -> (&[F], &[F]) {
-        (&self.drift[layer].cos, &self.drift[layer].sin)
+        let table = &self.drift[layer.min(self.drift.len() - 1)];
+        (&table.cos, &table.sin)
     }
 }
 
@@ -115,11 +116,12 @@ impl Kuramoto {
     pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
         let Shape { v, k, m, .. } = Shape::for_model(self);
         let slots = &self.slots;
-        for_each_pair(&mut tables.drift, &slots.layers, |table, layer| {
-            drift::table(layer.omega.slice(parameters), 0, &mut table.cos, &mut table.sin);
+        let layers: Vec<usize> = (0..tables.drift.len()).collect();
+        for_each_pair(&mut tables.drift, &layers, |table, &layer| {
+            drift::table(&self.omega(parameters, layer), 0, &mut table.cos, &mut table.sin);
         });
         for_each_pair(&mut tables.gates, &slots.gates, |packed, slots| {
-            packed.pack(slots.weight.slice(parameters), m, 2 * k);
+            packed.pack(slots.weight.slice(parameters), slots.columns, 2 * k);
         });
         for_each_pair(&mut tables.feed_forward, &slots.feed_forward, |packed, slots| match *slots {
             FeedForwardSlots::Swiglu { gate_up, down, .. } => {
@@ -138,10 +140,12 @@ impl Kuramoto {
             ReadoutSlots::Linear { weight, .. } => tables.readout.pack(weight.slice(parameters), v, 2 * k),
         }
         lift::forward(k, slots.emb.slice(parameters), &mut tables.emb_psi);
-        let first = slots.layers[0].gates;
-        linear::fill_bias(slots.gates[first].bias.slice(parameters), &mut tables.emb_preactivations);
         let psi = View::rows(&tables.emb_psi, 2 * k);
-        product(&mut tables.emb_preactivations, m, v, psi, &tables.gates[first].forward, true, Causal::Full);
+        for (set, slots) in self.gate_sets(0) {
+            let outputs = &mut tables.emb_preactivations[slots.first..];
+            linear::fill_bias(slots.bias.slice(parameters), outputs, m);
+            product(outputs, m, v, psi, &tables.gates[set].forward, true, Causal::Full);
+        }
     }
 
     pub(super) fn fold_tables<F: Real>(&self, tables: &mut Tables<F>, gradient: &mut [F]) {
@@ -155,30 +159,16 @@ impl Kuramoto {
         if m == 0 {
             return;
         }
-        let first = slots.layers[0].gates;
-        let gates = slots.gates[first];
-        linear::bias_backward(dpreactivations, gates.bias.slice_mut(gradient));
         tables.emb_packed.pack(&tables.emb_psi, 2 * k, v, 2 * k);
-        let dweight = gates.weight.slice_mut(gradient);
-        product(
-            dweight,
-            2 * k,
-            m,
-            View::transposed(dpreactivations, m),
-            &tables.emb_packed,
-            true,
-            Causal::Full,
-        );
         let dpsi = &mut tables.emb_dpsi;
-        product(
-            dpsi,
-            2 * k,
-            v,
-            View::rows(dpreactivations, m),
-            &tables.gates[first].backward,
-            false,
-            Causal::Full,
-        );
+        for (i, (set, slots)) in self.gate_sets(0).enumerate() {
+            let doutputs = &dpreactivations[slots.first..];
+            linear::bias_backward(doutputs, m, slots.bias.slice_mut(gradient));
+            let (dweight, by_output) = (slots.weight.slice_mut(gradient), View::transposed(doutputs, m));
+            product(dweight, 2 * k, slots.columns, by_output, &tables.emb_packed, true, Causal::Full);
+            let (by_byte, map) = (View::rows(doutputs, m), &tables.gates[set].backward);
+            product(dpsi, 2 * k, v, by_byte, map, i > 0, Causal::Full);
+        }
         lift::backward(k, &tables.emb_psi, dpsi, slots.emb.slice_mut(gradient));
     }
 }

@@ -19,8 +19,10 @@ pub(super) struct Sizes {
     h: usize,
     /// Length of a row of query or key phasors.
     row: usize,
-    /// Values of contracted frames per token, 2 r h.
+    /// Values of contracted frames per token that attention averages, 2 r h or 0.
     frames: usize,
+    /// Values of a token that were turned by drift, 2k or 0.
+    turned: usize,
     /// Length of a row of the coupling.
     stride: usize,
     /// Outputs of the SwiGLU's gate and up maps together, twice its hidden width; 0 without a SwiGLU.
@@ -42,7 +44,8 @@ impl Sizes {
             m: model.slots.sections.total,
             h: config.heads,
             row: heads.row(),
-            frames: heads.extra * config.heads,
+            frames: model.value_frames(),
+            turned: if config.drift_in_values { 2 * config.width } else { 0 },
             stride: model.attention_stride(),
             gate_up: if config.feed_forward == FeedForward::Swiglu { 4 * config.width } else { 0 },
         }
@@ -82,6 +85,7 @@ buffers! {
         /// Phasors are cheaper to compute again in the backward pass than to keep for every layer.
         query: s.t * s.row,
         key: s.t * s.row,
+        turned: s.t * s.turned,
         /// psi of the last state.
         final_psi: s.t * 2 * s.k,
         /// What dropout leaves of one head's coupling, rescaled.
@@ -103,6 +107,8 @@ buffers! {
         dquery_gate: s.t * s.k,
         dkey_gate: s.t * s.k,
         dpreactivations: s.t * s.m,
+        /// The gradient of drift rates that are not learned goes here.
+        fixed_domega: s.k,
         /// Of one head; then of its scores.
         dcoupling: s.t * s.stride,
     }

@@ -105,7 +105,7 @@ impl Transformer {
         gradient: &mut [F],
     ) {
         let (n, d, vocab) = (pass.tokens.len(), self.config.width, self.config.vocab);
-        linear::bias_backward(dlogits, self.slots.head_bias.slice_mut(gradient));
+        linear::bias_backward(dlogits, vocab, self.slots.head_bias.slice_mut(gradient));
         packed.pack(norm.normal, d, n, d);
         let (head, by_logit) = (self.slots.head.slice_mut(gradient), View::transposed(dlogits, vocab));
         product(head, d, vocab, by_logit, packed, true, Causal::Full);
@@ -171,7 +171,7 @@ impl Transformer {
         let Swiglu { gate_up, hidden, dhidden, dgate_up } = swiglu;
         let (gate_up, dgate_up) = (&gate_up[..n * 8 * d], &mut dgate_up[..n * 8 * d]);
         let dincrement = &dincrement[..n * d];
-        linear::bias_backward(dincrement, slots.down_bias.slice_mut(gradient));
+        linear::bias_backward(dincrement, d, slots.down_bias.slice_mut(gradient));
         product(dhidden, 4 * d, n, View::rows(dincrement, d), &maps.down.backward, false, Causal::Full);
         swiglu::backward(4 * d, gate_up, dhidden, dgate_up, hidden);
         packed.pack(hidden, 4 * d, n, 4 * d);
@@ -258,7 +258,7 @@ impl Transformer {
     ) {
         let (n, d, slots) = (pass.tokens.len(), self.config.width, &self.slots.layers[index]);
         let dqkv = &dqkv[..n * 3 * d];
-        linear::bias_backward(dqkv, slots.qkv_bias.slice_mut(gradient));
+        linear::bias_backward(dqkv, 3 * d, slots.qkv_bias.slice_mut(gradient));
         packed.pack(normalized, d, n, d);
         let by_output = View::transposed(dqkv, 3 * d);
         product(slots.qkv.slice_mut(gradient), d, 3 * d, by_output, packed, true, Causal::Full);

@@ -61,7 +61,7 @@ impl Transformer {
         layer_norm::forward(d, &stream[..n * d], normal1, inverse_sd1);
         let [weight, bias] = slots.ln1.map(|slot| slot.slice(parameters));
         layer_norm::affine(d, &normal1[..n * d], weight, bias, normalized);
-        linear::fill_bias(slots.qkv_bias.slice(parameters), &mut qkv[..n * 3 * d]);
+        linear::fill_bias(slots.qkv_bias.slice(parameters), &mut qkv[..n * 3 * d], 3 * d);
         let (input, map) = (View::rows(normalized, d), &tables.layers[index].qkv.forward);
         product(qkv, 3 * d, n, input, map, true, Causal::Full);
     }
@@ -164,7 +164,7 @@ impl Transformer {
         let input = View::rows(normalized, d);
         product(gate_up, 8 * d, n, input, &maps.gate_up.forward, false, Causal::Full);
         swiglu::forward(4 * d, &gate_up[..n * 8 * d], hidden);
-        linear::fill_bias(self.slots.layers[index].down_bias.slice(parameters), &mut increment[..n * d]);
+        linear::fill_bias(self.slots.layers[index].down_bias.slice(parameters), &mut increment[..n * d], d);
         product(increment, d, n, View::rows(hidden, 4 * d), &maps.down.forward, true, Causal::Full);
     }
 
@@ -180,7 +180,7 @@ impl Transformer {
         let Pass { parameters, tables, tokens, .. } = *pass;
         let (n, d, vocab) = (tokens.len(), self.config.width, self.config.vocab);
         layer_norm::forward(d, &stream[..n * d], final_normal, final_inverse_sd);
-        linear::fill_bias(self.slots.head_bias.slice(parameters), &mut logits[..n * vocab]);
+        linear::fill_bias(self.slots.head_bias.slice(parameters), &mut logits[..n * vocab], vocab);
         let input = View::rows(final_normal, d);
         product(logits, vocab, n, input, &tables.head.forward, true, Causal::Full);
     }

@@ -88,7 +88,7 @@ impl Transformer {
         let first = &self.slots.layers[0];
         let [weight, bias] = first.ln1.map(|slot| slot.slice(parameters));
         layer_norm::affine(d, &tables.emb_normal, weight, bias, &mut tables.emb_normalized);
-        linear::fill_bias(first.qkv_bias.slice(parameters), &mut tables.emb_qkv);
+        linear::fill_bias(first.qkv_bias.slice(parameters), &mut tables.emb_qkv, 3 * d);
         let y = View::rows(&tables.emb_normalized, d);
         product(&mut tables.emb_qkv, 3 * d, v, y, &tables.layers[0].qkv.forward, true, Causal::Full);
     }
@@ -97,7 +97,7 @@ impl Transformer {
         let (v, d, ..) = sizes(self);
         let (gradient, dqkv) = gradient.split_at_mut(self.layout.count());
         let first = &self.slots.layers[0];
-        linear::bias_backward(dqkv, first.qkv_bias.slice_mut(gradient));
+        linear::bias_backward(dqkv, 3 * d, first.qkv_bias.slice_mut(gradient));
         tables.emb_packed.pack(&tables.emb_normalized, d, v, d);
         let dweight = first.qkv.slice_mut(gradient);
         product(dweight, d, 3 * d, View::transposed(dqkv, 3 * d), &tables.emb_packed, true, Causal::Full);

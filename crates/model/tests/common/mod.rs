@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use kuramoto_kernels::Real;
-use kuramoto_model::config::{FeedForward, GateActivation, Metric, Readout, Value};
+use kuramoto_model::config::{Drift, FeedForward, GateActivation, Metric, Readout, Value};
 use kuramoto_model::{Hooks, KuramotoConfig, Network, Weights};
 
 /// Uniform in -1..1, a pure function of the seed.
@@ -49,14 +49,23 @@ pub fn combination(mut pick: usize) -> KuramotoConfig {
         choice
     };
     let feed_forward = [FeedForward::Swiglu, FeedForward::Linear, FeedForward::None][choose(3)];
+    let metric = [Metric::Gates, Metric::None, Metric::Transport, Metric::ScoreTransport][choose(4)];
+    let value = [Value::Circular, Value::Projection][choose(2)];
+    let drift = [Drift::Learned, Drift::Shared, Drift::Fixed, Drift::None][choose(4)];
+    let can_drift = value == Value::Circular && metric != Metric::Transport && drift != Drift::None;
+    let sharing = choose(3);
     KuramotoConfig {
         heads: [1, 2, 3, 4][choose(4)],
-        metric: [Metric::Gates, Metric::None, Metric::Transport][choose(3)],
+        metric,
+        drift,
+        drift_in_values: choose(2) == 1 && can_drift,
+        wrapped_angles: choose(2) == 1,
         gate_activation: [GateActivation::Softplus, GateActivation::Sigmoid, GateActivation::Linear]
             [choose(3)],
         gate_normalization: choose(2) == 0,
-        per_layer_gates: choose(2) == 1,
-        value: [Value::Circular, Value::Projection][choose(2)],
+        per_layer_gates: sharing == 1,
+        per_layer_metric_gates: sharing == 2 && metric == Metric::Gates,
+        value,
         value_gate: choose(2) == 0,
         value_bound: choose(2) == 0,
         shared_feed_forward: choose(2) == 1 && feed_forward != FeedForward::None,
@@ -67,7 +76,7 @@ pub fn combination(mut pick: usize) -> KuramotoConfig {
 }
 
 /// How many combinations there are.
-pub const COMBINATIONS: usize = 3 * 4 * 3 * 3 * 2 * 2 * 2 * 2 * 2 * 2 * 2;
+pub const COMBINATIONS: usize = 3 * 4 * 2 * 4 * 3 * 4 * 2 * 2 * 3 * 2 * 2 * 2 * 2 * 2;
 
 /// Everything a forward pass shows.
 #[derive(Default)]

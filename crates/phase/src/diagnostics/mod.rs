@@ -2,6 +2,7 @@
 //! measures.
 
 mod figures;
+mod summary;
 mod tables;
 
 pub use figures::figures;
@@ -11,7 +12,7 @@ use crate::survey::{Survey, SurveyRequest, Surveys, survey};
 use kuramoto_kernels::Real;
 use kuramoto_model::{Kuramoto, Network, Weights};
 use kuramoto_report::statistics::{kendall, mean, mean_interval};
-use kuramoto_report::write;
+use kuramoto_report::{wrap, write};
 use serde::Serialize;
 use std::fmt::Write;
 use std::io;
@@ -36,13 +37,19 @@ impl Diagnostics {
         Ok(Diagnostics { surveys, drift, statements })
     }
 
-    /// Writes `measures.csv`, `oscillator-locking.csv`, `oscillators.csv`, `diagnostics.json` and the figures
+    /// Five lines for a person: how synchronized the model is, where, and against what.
+    pub fn summary(&self) -> [String; 5] {
+        summary::summary(self)
+    }
+
+    /// Writes `diagnostics.txt`, `measures.csv`, `oscillator-locking.csv`, `oscillators.csv`, `diagnostics.json` and the figures
     /// into a folder.
     pub fn write(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
         let Diagnostics { surveys, drift, statements } = self;
         let json = serde_json::json!({ "statements": statements, "drift": drift, "survey": surveys.trained });
         let json = serde_json::to_string_pretty(&json)? + "\n";
         let mut files = vec![
+            write(folder, "diagnostics.txt", self.text())?,
             write(folder, "measures.csv", tables::measures_csv(surveys))?,
             write(folder, "oscillator-locking.csv", tables::locking_csv(&surveys.locking))?,
             write(folder, "oscillators.csv", tables::oscillators_csv(&surveys.oscillators, drift))?,
@@ -54,17 +61,21 @@ impl Diagnostics {
         Ok(files)
     }
 
-    /// Tables and statements for a terminal.
+    /// Tables and statements as text, with what every measure means.
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n", tables::measures(&self.surveys.trained));
+        let mut text = format!("Measures by layer\n\n{}\n", tables::measures(&self.surveys.trained));
         if !self.surveys.against.is_empty() {
-            text += "distance to surrogates, in standard deviations of their windows, layer by layer:\n";
+            text += "Distance to surrogates, in standard deviations of their windows, from the first layer to \
+                     the last\n\n";
             writeln!(text, "{}", tables::distances(&self.surveys)).ok();
         }
-        text += "what the paper says of its model, and this one:\n";
+        text += "What the paper says of its model, and this one\n\n";
         for Statement { place, text: stated, shown, because } in &self.statements {
-            writeln!(text, "  {place}: {stated}: {}\n      {because}", shown.words()).ok();
+            writeln!(text, "{place}: {stated}: {}", shown.words()).ok();
+            wrap(because, 96).iter().for_each(|line| writeln!(text, "    {line}").unwrap_or_default());
         }
+        write!(text, "\nWhat the measures mean (more in docs/phase.md#measures)\n\n{}", tables::explained())
+            .ok();
         text
     }
 }
@@ -89,10 +100,7 @@ impl Drift {
         // Rates start from a schedule, not from the seed.
         network.initialize(0, &mut start);
         let sizes = |arena: &[F], layer: usize| -> Vec<f64> {
-            let tensor = network.layout().find(&format!("layers.{layer}.omega"));
-            tensor.map_or_else(Vec::new, |tensor| {
-                tensor.slot.slice(arena).iter().map(|x| x.to_f64().abs()).collect()
-            })
+            network.omega(arena, layer).iter().map(|x| x.to_f64().abs()).collect()
         };
         let layers = network.config().layers;
         Drift {
@@ -112,7 +120,7 @@ impl Drift {
             let decades: Vec<f64> = rates
                 .iter()
                 .zip(&self.initial)
-                .map(|(x, start)| (x.max(1e-12) / start).log10().abs())
+                .map(|(x, start)| (x.max(1e-12) / start.max(1e-12)).log10().abs())
                 .collect();
             mean(&decades)
         };

@@ -2,7 +2,7 @@
 
 use super::Drift;
 use crate::circular::Resultant;
-use crate::measure::MEASURES;
+use crate::measure::{MEASURES, Measure};
 use crate::surrogate::Surrogate;
 use crate::survey::{Estimate, Survey, Surveys};
 use kuramoto_report::csv::{number, optional};
@@ -12,6 +12,25 @@ use kuramoto_report::{Csv, TextTable};
 /// A number with this format, or `-` for NaN.
 fn shown(x: f64, format: impl Fn(f64) -> String) -> String {
     if x.is_nan() { "-".into() } else { format(x) }
+}
+
+/// Distance beyond which its size says nothing more.
+const FAR: f64 = 100.0;
+
+/// A distance to a surrogate, in standard deviations.
+pub fn distance(z: f64) -> String {
+    match z {
+        z if z > FAR => format!("> {FAR}"),
+        z if z < -FAR => format!("< -{FAR}"),
+        z => shown(z, |z| format!("{z:+.1}")),
+    }
+}
+
+/// Every measure with its formula and what it says.
+pub fn explained() -> String {
+    let one =
+        |measure: &Measure| format!("{}\n    {}\n    {}\n", measure.name, measure.formula, measure.meaning);
+    MEASURES.iter().map(one).collect()
 }
 
 /// Measures down, layers across.
@@ -33,8 +52,8 @@ pub fn distances(surveys: &Surveys) -> TextTable {
     let ours = &surveys.trained;
     for (place, measure) in MEASURES.iter().enumerate() {
         let cell = |(_, null): &(Surrogate, Survey)| {
-            let z = |layer: usize| shown(ours.z(null, place, layer), |z| format!("{z:+.1}"));
-            (0..ours.layers).map(z).collect::<Vec<_>>().join(" ")
+            let z = |layer: usize| distance(ours.z(null, place, layer));
+            (0..ours.layers).map(z).collect::<Vec<_>>().join(", ")
         };
         table.row([measure.name.to_string()].into_iter().chain(surveys.against.iter().map(cell)));
     }
@@ -105,6 +124,12 @@ pub fn locking_csv(locking: &[Vec<f64>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn huge_distances_are_only_huge() {
+        let shown = [27.84, 100.0, 100.1, -15_930.1, f64::INFINITY, f64::NAN].map(distance);
+        assert_eq!(shown, ["+27.8", "+100.0", "> 100", "< -100", "> 100", "-"]);
+    }
 
     #[test]
     fn pairs_are_listed_once() {

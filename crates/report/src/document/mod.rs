@@ -20,7 +20,7 @@ impl Document {
         html::render(self)
     }
 
-    /// Markdown as GitHub shows it; figures are links to their files.
+    /// Markdown as GitHub shows it, readable as it is; figures are links to their files.
     pub fn markdown(&self) -> String {
         markdown::render(self)
     }
@@ -61,7 +61,7 @@ pub struct Table {
     pub head: Vec<&'static str>,
     /// As many cells each as there are columns.
     pub rows: Vec<Vec<Cell>>,
-    /// False for tables that serve as an index rather than as a result; LaTeX leaves them out.
+    /// False for tables that serve as an index rather than as a result; only the page has them.
     pub result: bool,
 }
 
@@ -158,19 +158,26 @@ mod tests {
     }
 
     #[test]
-    fn markdown_links_figures_and_escapes_bars() {
+    fn markdown_reads_as_text() {
         let text = document().markdown();
         let expected = "# Report\n\n## Results\n\nAll < some.\n\n- one\n- two\n\nWhat it shows.\n\n\
-                        | arm | value |\n| --- | ---: |\n\
-                        | <a id=\"here\"></a>a\\|b & <c> | [**-0.1**](#here) |\n";
+                        | arm        |    value |\n| ---------- | -------: |\n\
+                        | a\\|b & <c> | **-0.1** |\n\n![lines]";
         assert!(text.starts_with(expected), "{text}");
         assert!(text.ends_with("![lines](lines.svg)\n\n*A line.*\n"), "{text}");
+        let long = Document {
+            title: "Long".into(),
+            blocks: vec![Block::List(vec!["word ".repeat(60)]), Block::Text("word ".repeat(60))],
+        };
+        for line in long.markdown().lines() {
+            assert!(line.len() <= 100 && !line.ends_with(' '), "{line}");
+        }
     }
 
     #[test]
     fn latex_holds_the_tables_of_results_only() {
         let text = document().latex();
-        assert_eq!(text.matches("\\begin{tabular}{lr}").count(), 1, "{text}");
-        assert!(text.contains("a|b \\& <c> & \\textbf{$-$0.1} \\\\"), "{text}");
+        assert_eq!(text.matches("\\begin{tabular}{@{}lr@{}}").count(), 1, "{text}");
+        assert!(text.contains("a$|$b \\& $<$c$>$ & \\textbf{$-$0.1} \\\\"), "{text}");
     }
 }

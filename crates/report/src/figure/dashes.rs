@@ -6,9 +6,6 @@
 
 use kuva::render::render::{Primitive, Scene};
 
-/// Lengths of a dash and of the gap after it, in units of the drawing.
-const PATTERN: (f64, f64) = (8.0, 4.0);
-
 /// Longest stretch that is cut up, in units of the drawing.
 const LONGEST: f64 = 1e5;
 
@@ -19,20 +16,28 @@ pub fn cut(mut scene: Scene) -> Scene {
 }
 
 fn pieces(element: Primitive) -> Vec<Primitive> {
-    let (points, stroke, stroke_width) = match element {
-        Primitive::PolyLine { points, stroke, stroke_width, stroke_dasharray: Some(_) } => {
-            (points, stroke, stroke_width)
+    let (points, stroke, stroke_width, pattern) = match element {
+        Primitive::PolyLine { points, stroke, stroke_width, stroke_dasharray: Some(pattern) } => {
+            (points, stroke, stroke_width, pattern)
         }
-        Primitive::Line { x1, y1, x2, y2, stroke, stroke_width, stroke_dasharray: Some(_) } => {
-            (vec![(x1, y1), (x2, y2)], stroke, stroke_width)
+        Primitive::Line { x1, y1, x2, y2, stroke, stroke_width, stroke_dasharray: Some(pattern) } => {
+            (vec![(x1, y1), (x2, y2)], stroke, stroke_width, pattern)
         }
         other => return vec![other],
     };
+    let (dash, gap) = lengths(&pattern);
     // Round ends reach half a width into the gap from both sides.
-    let dashes = dashes(&points, PATTERN.0 - stroke_width, PATTERN.1 + stroke_width);
+    let dashes = dashes(&points, (dash - stroke_width).max(0.1), gap + stroke_width);
     let line =
         |points| Primitive::PolyLine { points, stroke: stroke.clone(), stroke_width, stroke_dasharray: None };
     dashes.into_iter().map(line).collect()
+}
+
+/// Lengths of a dash and of the gap after it, in units of the drawing, as SVG writes them.
+fn lengths(pattern: &str) -> (f64, f64) {
+    let mut lengths = pattern.split([' ', ',']).filter_map(|length| length.parse().ok());
+    let dash = lengths.next().unwrap_or(8.0);
+    (dash, lengths.next().unwrap_or(dash))
 }
 
 /// Cuts a line into dashes of a length with gaps between them, measured along the line.
@@ -72,7 +77,12 @@ fn dashes(points: &[(f64, f64)], dash: f64, gap: f64) -> Vec<Vec<(f64, f64)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::dashes;
+    use super::{dashes, lengths};
+
+    #[test]
+    fn patterns_are_read_as_svg_has_them() {
+        assert_eq!([lengths("5 3"), lengths("8,4"), lengths("6")], [(5.0, 3.0), (8.0, 4.0), (6.0, 6.0)]);
+    }
 
     /// The pattern runs on over the points of a line, however close they are.
     #[test]

@@ -4,11 +4,11 @@
 //! The drawing library is private to this module; what figures are made of is in [`Panel`].
 
 mod dashes;
+mod labels;
 mod panel;
 
 pub use panel::{Corner, ForestRow, Key, Line, Marker, Panel, Points};
 
-use kuva::backend::png::PngBackend;
 use kuva::backend::svg::SvgBackend;
 use kuva::render::figure::Figure as Cells;
 use kuva::render::render::{Scene, render_multiple};
@@ -31,12 +31,34 @@ pub mod colour {
     pub const YELLOW: &str = "#E69F00";
     /// References, and differences that are not significant.
     pub const GREY: &str = "#767676";
-    /// All of them, in the order of use.
-    pub const ALL: [&str; 7] = [BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW, GREY];
+    /// Those of series, in the order of use.
+    const SERIES: [&str; 6] = [BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW];
 
-    /// The colour of series `i`; they repeat after the last.
-    pub fn of(i: usize) -> &'static str {
-        ALL[i % ALL.len()]
+    /// The colour of series `i` of `count`, no two of which are the same: few series get colours that differ
+    /// as much as possible, many get steps of [`scale`].
+    pub fn of(i: usize, count: usize) -> String {
+        if count <= SERIES.len() { SERIES[i % SERIES.len()].into() } else { scale(i, count) }
+    }
+
+    /// Red, green and blue along the way from dark violet to yellow; lightness grows evenly (after viridis).
+    const STOPS: [[f64; 3]; 5] = [
+        [68.0, 1.0, 84.0],
+        [59.0, 82.0, 139.0],
+        [33.0, 145.0, 140.0],
+        [94.0, 201.0, 98.0],
+        [218.0, 200.0, 32.0],
+    ];
+
+    /// The colour of step `i` of `count` that have an order, such as layers, from dark to light.
+    pub fn scale(i: usize, count: usize) -> String {
+        let last = STOPS.len() - 1;
+        let at = (last * i.min(count)) as f64 / count.saturating_sub(1).max(1) as f64;
+        let below = (at as usize).min(last - 1);
+        let channel = |c: usize| {
+            let (from, to) = (STOPS[below][c], STOPS[below + 1][c]);
+            (from + (to - from) * (at - below as f64)).round() as u8
+        };
+        format!("#{:02X}{:02X}{:02X}", channel(0), channel(1), channel(2))
     }
 }
 
@@ -93,7 +115,7 @@ impl Figure {
     }
 
     fn of(name: &str, caption: &str, scene: Scene) -> Figure {
-        let svg = SvgBackend::new().render_scene(&scene);
+        let svg = named(scalable(SvgBackend::new().render_scene(&scene), &scene), name);
         Figure { name: name.into(), caption: caption.into(), svg, scene: dashes::cut(scene) }
     }
 
@@ -104,11 +126,35 @@ impl Figure {
 
     /// Writes `NAME.svg` and `NAME.png` into a folder.
     pub fn save(&self, folder: &Path) -> io::Result<[PathBuf; 2]> {
-        let pixels = PngBackend::new().with_scale(PNG_SCALE).render_scene(&self.scene);
-        let pixels = pixels.map_err(io::Error::other)?;
+        let pixels = labels::png(&self.scene, PNG_SCALE)?;
         let svg = crate::write(folder, &format!("{}.svg", self.name), &self.svg)?;
         Ok([svg, crate::write(folder, &format!("{}.png", self.name), pixels)?])
     }
+}
+
+/// The drawing library gives a width and a height only: shown smaller, such a drawing would be cropped.
+fn scalable(svg: String, scene: &Scene) -> String {
+    let view = format!("<svg viewBox=\"0 0 {} {}\" ", scene.width, scene.height);
+    svg.replacen("<svg ", &view, 1)
+}
+
+/// The drawing library numbers clips through all figures of a process. Here they are numbered within a figure,
+/// so that it is the same whenever it is drawn, and named after it, so that a page can hold several.
+fn named(mut svg: String, name: &str) -> String {
+    const CLIP: &str = "kuva-clip-";
+    let mut numbers = Vec::new();
+    for rest in svg.split(CLIP).skip(1) {
+        let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    for (i, number) in numbers.iter().enumerate() {
+        for end in ["\"", ")"] {
+            svg = svg.replace(&format!("{CLIP}{number}{end}"), &format!("{name}-clip-{i}{end}"));
+        }
+    }
+    svg
 }
 
 /// The range that holds all finite values with a little room, so that panels can share an axis.
@@ -125,6 +171,7 @@ pub fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
     use std::fs;
 
     fn panel(title: &str) -> Panel {
@@ -148,6 +195,33 @@ mod tests {
             assert!(text.contains(part), "{part}");
         }
         assert!(fs::read(png).unwrap().starts_with(b"\x89PNG"));
+    }
+
+    /// Without a view box a page that shows it smaller would crop it.
+    #[test]
+    fn a_drawing_can_be_shown_at_any_size() {
+        let figure = Figure::row("order", "", vec![panel("(a)"), panel("(b)")], (300.0, 200.0));
+        let tag = figure.svg().split('>').next().unwrap();
+        let size = |key: &str| tag.split(&format!("{key}=\"")).nth(1).unwrap().split('"').next().unwrap();
+        let whole = format!("viewBox=\"0 0 {} {}\"", size(" width"), size(" height"));
+        assert!(tag.contains(&whole), "{tag}");
+    }
+
+    #[test]
+    fn a_drawing_is_the_same_every_time() {
+        let draw = || Figure::row("order", "", vec![panel("(a)"), panel("(b)")], (300.0, 200.0));
+        assert_eq!(draw().svg(), draw().svg());
+        assert!(draw().svg().contains("url(#order-clip-1)"), "{}", draw().svg());
+    }
+
+    #[test]
+    fn no_two_series_share_a_colour() {
+        for count in 1..40 {
+            for colours in [colour::of, colour::scale] {
+                let distinct: BTreeSet<String> = (0..count).map(|i| colours(i, count)).collect();
+                assert_eq!(distinct.len(), count);
+            }
+        }
     }
 
     #[test]

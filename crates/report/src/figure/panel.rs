@@ -2,13 +2,21 @@
 
 use kuva::plot::legend::LegendPosition;
 use kuva::prelude::{
-    BandPlot, ForestPlot, Layout, LegendEntry, LegendShape, LinePlot, MarkerShape, Plot, ScatterPlot,
+    BandPlot, ForestPlot, Layout, LegendEntry, LegendShape, LinePlot, LineStyle, MarkerShape, Plot,
+    ScatterPlot, TickFormat,
 };
+use std::sync::Arc;
 
 /// Width of lines and whiskers.
 const STROKE: f64 = 1.6;
+/// Dashes and gaps, short enough that the sample in a legend shows more than one.
+const DASHES: &str = "5 3";
 /// Opacity of bands, which lie behind lines of the same colour.
 const BAND: f64 = 0.18;
+
+/// Room for marks at the ends of an axis, as a share of it; on a logarithmic axis a factor.
+const ROOM: f64 = 0.03;
+const LOG_ROOM: f64 = 1.3;
 
 /// Largest value that is drawn as it is. Beyond, ticks and lines would not fit into the arithmetic of the
 /// drawing.
@@ -28,7 +36,7 @@ fn drawable_range((low, high): (f64, f64)) -> Option<(f64, f64)> {
     Some((drawable(low)?, drawable(high)?)).filter(|(low, high)| low < high)
 }
 
-/// A corner of a panel.
+/// Where a legend goes: into a corner of a panel, or beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corner {
     /// Upper left.
@@ -39,6 +47,8 @@ pub enum Corner {
     BottomLeft,
     /// Lower right.
     BottomRight,
+    /// Right of the panel, where it covers nothing however many entries it has.
+    Outside,
 }
 
 impl Corner {
@@ -48,6 +58,7 @@ impl Corner {
             Corner::TopRight => LegendPosition::InsideTopRight,
             Corner::BottomLeft => LegendPosition::InsideBottomLeft,
             Corner::BottomRight => LegendPosition::InsideBottomRight,
+            Corner::Outside => LegendPosition::OutsideRightTop,
         }
     }
 }
@@ -88,7 +99,7 @@ impl Line {
 
     /// Dashed, for references and recipes that are not the main one.
     pub fn dashed(self) -> Line {
-        Line { plot: self.plot.with_dashed() }
+        Line { plot: self.plot.with_line_style(LineStyle::Custom(DASHES.into())) }
     }
 
     /// The width of the stroke.
@@ -113,6 +124,12 @@ impl Points {
     pub fn new(points: impl IntoIterator<Item = (f64, f64)>, colour: &str) -> Points {
         let points = drawable_points(points);
         Points { plot: ScatterPlot::new().with_data(points).with_color(colour).with_size(4.0) }
+    }
+
+    /// With a whisker of this length up and down from each.
+    pub fn whiskers(self, lengths: impl IntoIterator<Item = f64>) -> Points {
+        let lengths = lengths.into_iter().map(|length| drawable(length).unwrap_or(0.0));
+        Points { plot: self.plot.with_y_err(lengths) }
     }
 
     /// Their shape.
@@ -173,7 +190,7 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// An empty panel; axes fit what is drawn.
+    /// An empty panel; axes end where what is drawn ends.
     pub fn new(title: impl Into<String>) -> Panel {
         Panel {
             plots: Vec::new(),
@@ -286,8 +303,25 @@ impl Panel {
         self
     }
 
+    /// Where axes end that were given no range: with the data, and with room for marks at the edge. A forest
+    /// keeps its rows.
+    fn extent(&self) -> Option<((f64, f64), (f64, f64))> {
+        let widen = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
+        let bounds = self.plots.iter().filter_map(Plot::bounds);
+        let ((left, right), (low, high)) = bounds.reduce(|a, b| (widen(a.0, b.0), widen(a.1, b.1)))?;
+        let marked = |plot: &Plot| matches!(plot, Plot::Scatter(_) | Plot::Forest(_));
+        let x_room = if self.plots.iter().any(marked) { ROOM * (right - left) } else { 0.0 };
+        let y = match (self.plots.iter().any(|plot| matches!(plot, Plot::Forest(_))), self.log_y) {
+            (true, _) => (low, high),
+            (false, true) => (low / LOG_ROOM, high * LOG_ROOM),
+            (false, false) => super::range([low, high].into_iter()),
+        };
+        Some(((left - x_room, right + x_room), y))
+    }
+
     /// What the drawing library needs.
     pub(super) fn into_parts(self) -> (Vec<Plot>, Layout) {
+        let (x_data, y_data) = self.extent().unzip();
         let mut layout = Layout::auto_from_plots(&self.plots).with_title(self.title);
         if let Some(label) = self.x_label {
             layout = layout.with_x_label(label);
@@ -295,17 +329,18 @@ impl Panel {
         if let Some(label) = self.y_label {
             layout = layout.with_y_label(label);
         }
-        if let Some((low, high)) = self.x_range.and_then(drawable_range) {
+        if let Some((low, high)) = self.x_range.or(x_data).and_then(drawable_range) {
             layout = layout.with_x_axis_min(low).with_x_axis_max(high);
         }
-        if let Some((low, high)) = self.y_range.and_then(drawable_range) {
+        if let Some((low, high)) = self.y_range.or(y_data).and_then(drawable_range) {
             layout = layout.with_y_axis_min(low).with_y_axis_max(high);
         }
         if let Some(step) = self.x_step {
             layout = layout.with_x_tick_step(step);
         }
         if self.log_y {
-            layout = layout.with_log_y();
+            // 0.01, not 1e-2.
+            layout = layout.with_log_y().with_y_tick_format(TickFormat::Custom(Arc::new(|y| y.to_string())));
         }
         if !self.keys.is_empty() {
             layout = layout.with_legend_entries(self.keys);
