@@ -83,7 +83,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
         protocol,
         seed: 0,
         budget: match preset {
-            Preset::Quick => 150_000,
+            Preset::Quick => 180_000,
             Preset::OneMillion => 1_000_000,
             Preset::FiveMillion => 5_000_000,
         },
@@ -110,6 +110,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
         },
         checkpoints: Checkpoints { every: 0, keep: 2, minutes: USUAL_MINUTES },
         bad_steps: BadSteps { policy: Policy::Stop, spike: 3.0 },
+        init_from: None,
         // 0: the corpus and the budget decide.
         model: match kind {
             ModelKind::Kuramoto => ModelConfig::Kuramoto(KuramotoConfig {
