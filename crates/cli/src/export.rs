@@ -20,8 +20,7 @@ pub struct Arguments {
     /// Run folder or shipped model [default: tales-kuramoto]
     run: Option<PathBuf>,
     /// FILE.npz or FOLDER.zarr for arrays, weights for model.safetensors with its configuration, model for a
-    /// run folder
-    /// without what only training needs
+    /// run folder without what only training needs
     #[arg(long)]
     to: String,
     /// The text to run through the model; needed for arrays

@@ -191,6 +191,9 @@ fn runs_start_from_others() {
     let arguments = "train --config old/config.toml --data book --out again --steps 3";
     let (_, code, err) = kuramoto(folder.path(), arguments);
     assert!(code == 0 && err.contains("book: 14 distinct bytes"), "{err}");
+    let arguments = "train --data book --batch 2 --steps 2 --out shipped --init-from tales-kuramoto";
+    let (_, code, err) = kuramoto(folder.path(), arguments);
+    assert!(code == 0 && err.contains("(k = 84, 3 layers)"), "{err}");
     let (_, code, err) = kuramoto(folder.path(), "train --init-from old --width 16 --set data.bytes=60000");
     assert!(code == 2 && err.contains("not alike"), "{err}");
 }

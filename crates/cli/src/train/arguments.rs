@@ -1,6 +1,7 @@
 //! The flags of `kuramoto train`, and the configuration keys they set.
 
 use crate::choice::help_with_choices;
+use crate::chosen::Chosen;
 use anyhow::{Context, Result};
 use clap::ArgAction;
 use kuramoto_engine::{Cpu, Group};
@@ -9,7 +10,7 @@ use kuramoto_model::ablation::ABLATIONS;
 use kuramoto_train::config::{Policy, Schedule};
 use kuramoto_train::presets::{Preset, Protocol};
 use kuramoto_train::{Config, CorpusOptions, Error, NewRun, Overlay, Which};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MODEL: &str = "Model";
@@ -55,7 +56,7 @@ pub struct Arguments {
     /// Parameters to match the width to, such as 250000 or 1M [preset]
     #[arg(long, help_heading = MODEL, conflicts_with = "width")]
     budget: Option<String>,
-    /// Start from the parameters of another run, of the same model, on any corpus
+    /// Start from the parameters of another run or shipped model, on any corpus
     ///
     /// RUN, RUN:best, RUN:last or RUN:step-N. Rows of embedding and readout are taken byte by byte; bytes that
     /// the other run does not know start anew, and so do the optimizer's moments.
@@ -249,6 +250,11 @@ impl Arguments {
             let (run, checkpoint) = match from.rsplit_once(':') {
                 Some((run, which)) if !run.is_empty() && which.parse::<Which>().is_ok() => (run, which),
                 _ => (from.as_str(), "best"),
+            };
+            let folder = Chosen::new(Some(Path::new(run)), run)?.folder;
+            let Some(run) = folder.to_str() else {
+                let allowed = "its path is not UTF-8, so no configuration can name it";
+                return Err(crate::wrong("--init-from", folder.display(), allowed).into());
             };
             overlays.push(Overlay::text("--init-from", "init-from.run", run));
             overlays.push(Overlay::text("--init-from", "init-from.checkpoint", checkpoint));
