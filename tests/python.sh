@@ -20,5 +20,5 @@ export_run --text "$work/text" --to "$work/all.npz" --arrays phase,phase_mid,pha
 export_run --text "$work/text" --to "$work/all.zarr" --arrays phase,phase_mid,phase_last,local_order,alignment,value_gate,coupling,token_locking,byte,bits
 export_run --text "$work/text" --to "$work/part.npz" --arrays phase --layers 0,2 --oscillators 0,3-5
 export_run --text "$work/text" --to "$work/part.zarr" --arrays phase --layers 0,2 --oscillators 0,3-5
-export_run --to hf --out "$work/hf"
+export_run --to weights --out "$work/weights"
 "$work/venv/bin/python" tests/python_reads_exports.py "$work"

@@ -11,8 +11,8 @@ from safetensors.numpy import load_file
 
 folder = pathlib.Path(sys.argv[1])
 text = (folder / "text").read_bytes()
-weights = load_file(folder / "hf" / "model.safetensors")
-config = json.loads((folder / "hf" / "config.json").read_text())
+weights = load_file(folder / "weights" / "model.safetensors")
+config = json.loads((folder / "weights" / "config.json").read_text())
 model = config["model"]
 layers, k, context = model["layers"], model["width"], config["context"]
 

@@ -8,12 +8,8 @@ use kuramoto_train::{Config, Overlay};
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(layer) = Overlay::parse("fuzz", text) else { return };
     let Ok(mut config) = Config::from_overlays(&[layer]) else { return };
-    let corpus = Identity {
-        name: "fuzz".into(),
-        bytes: 1 << 20,
-        sha256: String::new(),
-        vocabulary: (0..200).collect(),
-    };
+    let corpus =
+        Identity { name: "fuzz".into(), bytes: 1 << 20, vocabulary: (0..200).collect(), ..Default::default() };
     if config.resolve(&corpus).is_ok() {
         assert_eq!(Config::parse("saved", &config.to_toml()).unwrap(), config);
     }

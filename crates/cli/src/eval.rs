@@ -20,7 +20,7 @@ pub struct Arguments {
     split: Split,
     #[command(flatten)]
     checkpoint: Checkpoint,
-    /// Where the corpus lies, if it is not in the cache and not where it was
+    /// Location of the corpus, if it is neither in the cache nor where the run found it
     #[arg(long, value_name = "PATH")]
     data_path: Option<String>,
     /// Threads [default: all cores]

@@ -19,8 +19,8 @@ const WEIGHTS: &str = "model.safetensors";
 pub struct Arguments {
     /// Run folder or shipped model [default: tales-kuramoto]
     run: Option<PathBuf>,
-    /// FILE.npz or FOLDER.zarr for arrays, hf for the weights with their configuration, model for a run folder
-    /// without what only training needs
+    /// FILE.npz or FOLDER.zarr for arrays, weights for model.safetensors with its configuration, model for a
+    /// run folder without what only training needs
     #[arg(long)]
     to: String,
     /// The text to run through the model; needed for arrays
@@ -42,7 +42,7 @@ pub struct Arguments {
     oscillators: Option<String>,
     #[command(flatten)]
     checkpoint: Checkpoint,
-    /// Folder of the weights with --to hf or model [default: hf or model in the run]
+    /// Folder of the weights with --to weights or model [default: weights or model in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let run = chosen.open()?;
     let folder = || arguments.out.clone().unwrap_or_else(|| chosen.output(&arguments.to));
     match arguments.to.as_str() {
-        "hf" => return weights(arguments, &run, &folder()),
+        "weights" => return weights(arguments, &run, &folder()),
         "model" => {
             publish(&System, &run, arguments.checkpoint.of(&run)?, &folder())?;
             return crate::print(&format!("wrote {}\n", folder().display()));
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             return Err(wrong(
                 "--to",
                 format!("{:?}", arguments.to),
-                "give FILE.npz, FOLDER.zarr, hf or model",
+                "give FILE.npz, FOLDER.zarr, weights or model",
             )
             .into());
         }

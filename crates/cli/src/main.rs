@@ -9,6 +9,7 @@ mod bench;
 mod checkpoint;
 mod choice;
 mod chosen;
+mod describe;
 mod diagnose;
 mod eval;
 mod explore;
@@ -17,9 +18,11 @@ mod generate;
 mod inspect;
 mod lab;
 mod lesion;
+mod manual;
 mod matching;
 mod models;
 mod processes;
+mod program;
 mod progress;
 mod pulls;
 mod runs;
@@ -31,7 +34,7 @@ mod text;
 mod train;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use kuramoto_engine::MAX_THREADS;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -53,7 +56,6 @@ enum Command {
     Models(models::Arguments),
     /// Measure exact bits per byte of a run on a split of its corpus
     Eval(eval::Arguments),
-    /// Let a run's model write on from a prompt
     Generate(generate::Arguments),
     /// Measure the phases of a run: order parameters, drift, locking, and what the paper says of them
     Diagnose(diagnose::Arguments),
@@ -73,6 +75,10 @@ enum Command {
     Match(matching::Arguments),
     /// Measure training and decoding speed and memory against this machine's peak
     Bench(bench::Arguments),
+    /// Print completions for a shell
+    Completions(manual::CompletionArguments),
+    /// Write man pages
+    Man(manual::ManArguments),
 }
 
 fn main() -> ExitCode {
@@ -92,13 +98,21 @@ fn main() -> ExitCode {
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Match(arguments) => matching::run(&arguments).map(done),
         Command::Bench(arguments) => bench::run(&arguments).map(done),
+        Command::Completions(arguments) => manual::completions(Arguments::command(), &arguments).map(done),
+        Command::Man(arguments) => manual::man(Arguments::command(), &arguments).map(done),
     };
     match result {
         Ok(code) => code,
         // A reader that left, as in `kuramoto .. | head`, has had enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            note(&format!("error: {error:#}"));
+            let hint = match error.downcast_ref() {
+                Some(kuramoto_train::Error::NotARun { .. }) => {
+                    format!("; `{} runs FOLDER` lists the runs in a folder", program::program())
+                }
+                _ => String::new(),
+            };
+            note(&format!("error: {error:#}{hint}"));
             let usage = error.is::<kuramoto_model::Error>()
                 || error.is::<kuramoto_engine::Error>()
                 || error.downcast_ref().is_some_and(kuramoto_train::Error::is_usage)

@@ -63,5 +63,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let off = format!("{:+.2}%", off(parameters));
         table.row([model.to_string(), format!("{symbol} = {width}"), thousands(parameters), off]);
     }
-    crate::print(&format!("{title}\n\n{table}"))
+    let [kuramoto, transformer] = rows.map(|(_, _, matched)| matched.parameters);
+    let apart = percent_apart(transformer, kuramoto);
+    crate::print(&format!(
+        "{title}\n\n{table}\nthe transformer has {apart} parameters than the Kuramoto model\n"
+    ))
+}
+
+/// How many more or fewer `count` is than `other`, such as `1.0% more`.
+pub fn percent_apart(count: usize, other: usize) -> String {
+    let percent = 100.0 * (count as f64 / other as f64 - 1.0);
+    format!("{:.1}% {}", percent.abs(), if percent < 0.0 { "fewer" } else { "more" })
 }

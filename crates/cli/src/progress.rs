@@ -1,9 +1,9 @@
 //! What a person, a log or a script sees of training.
 
+use crate::describe;
 use crate::signals::Signals;
-use crate::table::thousands;
+use crate::table::{count, thousands};
 use indicatif::{ProgressBar, ProgressStyle};
-use kuramoto_train::config::Length;
 use kuramoto_train::{Observer, Row, State, TrainingPlan};
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,8 @@ pub struct Progress {
     rows_failed: bool,
 }
 
+/// Characters of the bar.
+const BAR: usize = 12;
 /// Time between plain lines.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -65,23 +67,33 @@ impl Progress {
         self.bar.suspend(|| crate::note(text));
     }
 
-    fn line(&self, row: &Row, state: &State) -> String {
+    /// What there is to say of a step, the most important first.
+    fn parts(&self, row: &Row, state: &State) -> Vec<String> {
         let bits = |nats: f64| nats / std::f64::consts::LN_2;
-        let number = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.3}"));
-        let utilisation =
-            self.utilisation.map_or_else(|| "-".into(), |value| format!("{:.0}%", 100.0 * value));
         // Validations and saving count too: the mean over all of this process.
         let (began, after) = self.began;
         let share = (self.steps - row.step) as f64 / (row.step - after).max(1) as f64;
-        let left = began.elapsed().as_secs_f64() * share;
-        format!(
-            "train {}  validation {}  best {}  {} bytes/s  {utilisation} of peak  {} left",
-            number(state.recent_loss.map(bits)),
-            number(state.validation),
-            number(state.best.map(|best| best.bits_per_byte)),
-            thousands(self.tokens_per_second.unwrap_or(0.0) as usize),
-            seconds(left)
-        )
+        let left = seconds(began.elapsed().as_secs_f64() * share);
+        let mut parts = vec![self.position(row.step)];
+        parts.extend(state.validation.map(|bits| format!("validation {bits:.3}")));
+        parts.extend(state.best.map(|best| format!("best {:.3}", best.bits_per_byte)));
+        parts.push(format!("{left} left"));
+        parts.extend(state.recent_loss.map(|nats| format!("train {:.3}", bits(nats))));
+        parts.push(format!("{} bytes/s", thousands(self.tokens_per_second.unwrap_or(0.0) as usize)));
+        parts.extend(self.utilisation.map(|share| format!("{:.0}% of peak", 100.0 * share)));
+        parts
+    }
+
+    fn position(&self, step: u64) -> String {
+        format!("step {step}/{}", self.steps)
+    }
+
+    /// Characters that a line may have: all, if nobody sees it on a terminal.
+    fn width(&self) -> usize {
+        match self.style {
+            Style::Bar => console::Term::stderr().size().1.into(),
+            _ => usize::MAX,
+        }
     }
 
     fn smooth(&mut self, row: &Row) {
@@ -99,7 +111,7 @@ impl Observer for Progress {
         self.say(&describe(plan));
         if let Style::Bar = self.style {
             self.bar = ProgressBar::new(plan.steps).with_position(plan.done);
-            let style = ProgressStyle::with_template("{bar:24.cyan/blue} {pos}/{len}  {wide_msg}");
+            let style = ProgressStyle::with_template(&format!("{{bar:{BAR}.cyan/blue}} {{wide_msg}}"));
             self.bar.set_style(style.expect("the template is well formed"));
         }
         self.began = (Instant::now(), plan.done);
@@ -120,7 +132,8 @@ impl Observer for Progress {
                 _ => {}
             },
             Style::Bar => {
-                self.bar.set_message(self.line(row, state));
+                let room = self.width().saturating_sub(BAR + 1);
+                self.bar.set_message(fitted(&self.parts(row, state), room));
                 self.bar.set_position(row.step);
             }
             Style::Lines => {}
@@ -136,7 +149,7 @@ impl Observer for Progress {
         };
         if due {
             self.last_line = Some(Instant::now());
-            self.say(&format!("step {}/{}  {}", row.step, self.steps, self.line(row, state)));
+            self.say(&fitted(&self.parts(row, state), self.width()));
         }
         if self.signals.came() && !self.announced {
             self.announced = true;
@@ -146,7 +159,7 @@ impl Observer for Progress {
 
     fn busy(&mut self, with: &str) {
         if let Style::Bar = self.style {
-            self.bar.set_message(format!("{with} .."));
+            self.bar.set_message(format!("{}  {with} ..", self.position(self.bar.position())));
         }
     }
 
@@ -160,47 +173,39 @@ impl Observer for Progress {
 }
 
 fn describe(plan: &TrainingPlan) -> String {
-    let config = &plan.config;
-    let [train, validation, test] = plan.splits.map(thousands);
-    let (kind, symbol) = match config.model.kind() {
-        kuramoto_model::ModelKind::Kuramoto => ("Kuramoto model", "k"),
-        kuramoto_model::ModelKind::Transformer => ("transformer", "d"),
-    };
-    let epochs = plan.steps as f64 / plan.steps_per_epoch as f64;
-    let length = match config.length {
-        Length::Epochs(epochs) => format!("{} epochs", thousands(epochs as usize)),
-        _ => format!("{epochs:.2} epochs"),
-    };
     let resumed = if plan.done > 0 { format!(", going on after step {}", plan.done) } else { String::new() };
     let floor = plan
         .floor
         .map_or_else(String::new, |floor| format!("; the best possible is {floor:.3} bits per byte"));
-    let threads = if plan.threads == 1 { "1 thread".into() } else { format!("{} threads", plan.threads) };
     let processes = match plan.processes {
         1 => String::new(),
         processes => format!(" in each of {processes} processes"),
     };
     format!(
-        "{kind}: {} parameters ({symbol} = {}, {} layers), {} protocol, seed {}\n\
-         {}: {} distinct bytes; {train} to train, {validation} to validate, {test} to test\n\
-         {} steps of {} x {} bytes ({length}){resumed}; {threads} ({}) and {} MB of memory{processes}\n\
-         validation on {} bytes{floor}\n\
-         run: {}\n",
-        thousands(plan.parameters),
-        config.model.width(),
-        config.model.layers(),
-        config.protocol.name(),
-        config.seed,
-        plan.corpus,
-        plan.vocabulary,
-        thousands(plan.steps as usize),
-        config.batch.sequences,
-        config.batch.context,
+        "{}{}{}{resumed}; {} ({}) and {} MB of memory{processes}\nvalidation on {}{floor}\nrun: {}\n",
+        describe::model(&plan.config, plan.parameters),
+        describe::corpus(&plan.corpus, plan.vocabulary, plan.splits),
+        describe::length(&plan.config, plan.steps, plan.steps_per_epoch),
+        count(plan.threads, "thread"),
         plan.device,
-        plan.planned_bytes / 1_000_000,
-        thousands(plan.validation_bytes),
+        plan.planned_bytes.div_ceil(1_000_000),
+        count(plan.validation_bytes, "byte"),
         plan.run.display(),
     )
+}
+
+/// As many of the parts, in order, as fit in the width.
+fn fitted(parts: &[String], width: usize) -> String {
+    let mut line = String::new();
+    for part in parts {
+        let gap = if line.is_empty() { "" } else { "  " };
+        if !line.is_empty() && line.chars().count() + gap.len() + part.chars().count() > width {
+            break;
+        }
+        line += gap;
+        line += part;
+    }
+    line
 }
 
 /// 12 days, 1 h 02 m, 3 m 05 s, 12 s; what a forged file may say instead of a time is no time.
@@ -211,5 +216,30 @@ pub fn seconds(time: f64) -> String {
         seconds @ 3600.. => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),
         seconds @ 60.. => format!("{} m {:02} s", seconds / 60, seconds % 60),
         seconds => format!("{seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_shows_at_80_columns() {
+        let mut progress = Progress::new(Style::Lines, Signals::default());
+        progress.steps = 275_000;
+        let row =
+            Row { step: 123_456, tokens_per_second: 1_234_567.0, utilisation: Some(0.7), ..Row::default() };
+        progress.smooth(&row);
+        let best = kuramoto_train::state::Best { step: 123_000, bits_per_byte: 1.234 };
+        let state =
+            State { validation: Some(1.245), best: Some(best), recent_loss: Some(1.0), ..State::default() };
+        let parts = progress.parts(&row, &state);
+        let line = fitted(&parts, 80 - BAR - 1);
+        assert!(line.chars().count() < 80 - BAR, "{line}");
+        assert!(
+            line.starts_with("step 123456/275000  validation 1.245  best 1.234  ") && line.ends_with(" left")
+        );
+        assert_eq!(fitted(&parts, 20), "step 123456/275000");
+        assert!(fitted(&parts, usize::MAX).ends_with("  train 1.443  1,234,567 bytes/s  70% of peak"));
     }
 }

@@ -92,8 +92,8 @@ function tick(id) {
 
 const bits = (x) => (x == null ? "-" : x.toFixed(4));
 
-const head = ["run", "model", "corpus", "parameters", "steps", "validation", "floor", "test", "status"];
-const kind = (i) => (i > 2 && i < 8 ? "number" : "");
+const head = ["run", "model", "corpus", "parameters", "steps", "validation", "floor", "test", "status", "started", "changes"];
+const kind = (i) => (i > 2 && i < 8 ? "number" : i === head.length - 1 ? "changes" : "");
 const nothing = element("p", { class: "empty" }, "No runs in this folder yet. Train one: kuramoto train");
 const body = element("tbody");
 const whole = element("div", { class: "wide" }, element("table", {},
@@ -124,7 +124,8 @@ function table(notice) {
     box.checked = ticked.has(run.id);
     swatch.className = box.checked ? `swatch ${ticked.get(run.id)}` : "";
     const texts = [run.model, run.corpus, run.parameters.toLocaleString("en"), run.steps.toLocaleString("en"),
-      bits(run.validation_bits_per_byte), bits(run.floor_bits_per_byte), bits(run.test_bits_per_byte), run.status];
+      bits(run.validation_bits_per_byte), bits(run.floor_bits_per_byte), bits(run.test_bits_per_byte), run.status,
+      (run.started ?? "").slice(0, 16).replace("T", " "), [run.changes_in_words, ...run.tags, run.note].filter(Boolean).join("; ")];
     texts.forEach((text, i) => setText(cells[i + 1], text));
     return row;
   });

@@ -236,9 +236,11 @@ const SAMPLE: usize = 96;
 /// A text to begin with, written by the model itself, so that every byte of it is known.
 pub(crate) fn sample(run: &Run) -> Answer<String> {
     let prompt = default_prompt(run.corpus());
-    let sampling = Sampling { temperature: 0.7, top_p: 0.95, seed: 0 };
-    let mut bytes = Vec::new();
-    generate(run, Which::Best, &prompt, SAMPLE.min(run.config().batch.context), &sampling, &mut |byte| {
+    let sampling = Sampling { temperature: 0.7, top_p: 0.95, ..Default::default() };
+    // The whole text is to fit the context; a line break is no text.
+    let mut bytes = prompt.trim_ascii().to_vec();
+    let room = run.config().batch.context.saturating_sub(bytes.len());
+    generate(run, Which::Best, &prompt, SAMPLE.min(room), &sampling, &mut |byte| {
         bytes.push(byte);
         true
     })?;

@@ -64,6 +64,13 @@ pub struct Tensor {
     pub kind: ParameterKind,
 }
 
+impl Tensor {
+    /// True for embeddings and readouts, whose rows belong to one byte of the vocabulary each.
+    pub fn has_a_row_per_byte(&self) -> bool {
+        matches!(self.name.as_str(), "emb" | "proto" | "head.weight" | "head.bias")
+    }
+}
+
 /// All parameters of a model, in arena order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {

@@ -146,6 +146,14 @@ impl ModelConfig {
         flops::count(self, context)
     }
 
+    /// Names of the rows of the ablation table that it is switched by.
+    pub fn ablations(&self) -> Vec<&'static str> {
+        match self {
+            ModelConfig::Kuramoto(config) => ablation::applied(config),
+            ModelConfig::Transformer(_) => Vec::new(),
+        }
+    }
+
     /// Switches the Kuramoto model by rows of the ablation table. Width and vocabulary may still be open (0).
     pub fn ablate(&mut self, names: &[impl AsRef<str>]) -> Result<()> {
         if names.is_empty() {

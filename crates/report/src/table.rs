@@ -1,15 +1,23 @@
 //! Aligned plain-text tables for a terminal, and numbers in them.
 
 /// Rows of cells under a header. Columns are as wide as their widest cell; the first is left-aligned, the
-/// others are right-aligned.
+/// others are right-aligned unless they are said to hold text.
 pub struct TextTable {
     rows: Vec<Vec<String>>,
+    /// Columns that are left-aligned besides the first.
+    left: Vec<usize>,
 }
 
 impl TextTable {
     /// An empty table with these columns.
     pub fn new(header: &[&str]) -> Self {
-        TextTable { rows: vec![header.iter().map(|cell| cell.to_string()).collect()] }
+        TextTable { rows: vec![header.iter().map(|cell| cell.to_string()).collect()], left: Vec::new() }
+    }
+
+    /// With these columns left-aligned, as text is.
+    pub fn left_aligned(mut self, columns: &[usize]) -> Self {
+        self.left = columns.to_vec();
+        self
     }
 
     /// Appends a row.
@@ -29,7 +37,11 @@ impl std::fmt::Display for TextTable {
             for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 // Not by a width in a format, which has an upper limit.
                 let padding = " ".repeat(width - cell.chars().count());
-                line += &if c == 0 { format!("{cell}{padding}") } else { format!("  {padding}{cell}") };
+                let gap = if c == 0 { "" } else { "  " };
+                line += &match c == 0 || self.left.contains(&c) {
+                    true => format!("{gap}{cell}{padding}"),
+                    false => format!("{gap}{padding}{cell}"),
+                };
             }
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -59,6 +71,9 @@ mod tests {
         table.row(["a".into(), "+1.50".into()]);
         table.row(["±".into(), String::new()]);
         assert_eq!(table.to_string(), "measure      x\na        +1.50\n±\n");
+        let mut table = TextTable::new(&["run", "note"]).left_aligned(&[1]);
+        table.row(["a".into(), "x".into()]);
+        assert_eq!(table.to_string(), "run  note\na    x\n");
     }
 
     #[test]

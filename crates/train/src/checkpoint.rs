@@ -61,6 +61,9 @@ pub fn fingerprint(config: &Config) -> String {
     (config.validation.patience, config.validation.test) = (0, false);
     config.checkpoints = Checkpoints { every: 0, keep: 0, minutes: USUAL_MINUTES };
     config.bad_steps = BadSteps { policy: Policy::Stop, spike: 0.0 };
+    if let Some(from) = &mut config.init_from {
+        from.run.clear();
+    }
     // Version 0.1 had one more key, which was 1 in all runs that can be resumed; their checkpoints stay
     // valid.
     let text = config.to_toml().replacen("\nlanes = ", "\naccumulate = 1\nlanes = ", 1);
@@ -233,8 +236,13 @@ pub fn verify(folder: &Path, run: &Run) -> Result<String> {
     for name in manifest.files.keys() {
         manifest.read(folder, name)?;
     }
-    match manifest.files.get(MODEL) {
-        Some(proof) => Ok(proof.sha256.clone()),
+    weights_sha256(folder, run)
+}
+
+/// The sha256 that a checkpoint's manifest gives for its weights.
+pub(crate) fn weights_sha256(folder: &Path, run: &Run) -> Result<String> {
+    match Manifest::open(folder, run)?.files.remove(MODEL) {
+        Some(proof) => Ok(proof.sha256),
         None => Err(Error::checkpoint(folder.join(MANIFEST), format!("it does not list {MODEL}"))),
     }
 }

@@ -8,6 +8,7 @@ use crate::data::{Identity, Source, Split};
 use crate::error::{Error, Result};
 use crate::overlay::Overlay;
 use crate::presets;
+use crate::warm_start;
 use crate::windows::Sampler;
 use kuramoto_engine::Shape;
 use kuramoto_model::{ModelConfig, matching};
@@ -42,6 +43,33 @@ pub struct Config {
     pub bad_steps: BadSteps,
     /// The model; `kind` is `kuramoto` or `transformer`.
     pub model: ModelConfig,
+    /// The run whose parameters it starts from; without, the seed decides where it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_from: Option<InitFrom>,
+}
+
+/// The run whose parameters a run starts from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct InitFrom {
+    /// Its folder.
+    pub run: String,
+    /// `best`, `last` or `step-N`; filled in as `step-N` when the run starts.
+    #[serde(default = "best")]
+    pub checkpoint: String,
+    /// The step of that checkpoint; filled in when the run starts.
+    #[serde(default)]
+    pub step: u64,
+    /// Hash of its weights; filled in when the run starts.
+    #[serde(default)]
+    pub sha256: String,
+    /// How many bytes of the vocabulary it knows; filled in when the run starts.
+    #[serde(default)]
+    pub known_bytes: usize,
+}
+
+fn best() -> String {
+    "best".into()
 }
 
 /// How long to train.
@@ -230,7 +258,7 @@ impl Config {
         Source::find(&self.data.corpus, &self.data.path, self.data.bytes)
     }
 
-    /// Fills in what the corpus decides and checks everything.
+    /// Fills in what the corpus, and the run to start from, decide, and checks everything.
     pub fn resolve(&mut self, corpus: &Identity) -> Result<()> {
         if !self.data.sha256.is_empty() && self.data.sha256 != corpus.sha256 {
             let allowed = format!("the corpus {} has sha256 {}; leave it empty", corpus.name, corpus.sha256);
@@ -246,7 +274,8 @@ impl Config {
         }
         self.resolve_model(corpus.vocabulary.len())?;
         self.check()?;
-        self.sampler(corpus).map(drop)
+        self.sampler(corpus)?;
+        warm_start::resolve(self, corpus)
     }
 
     fn resolve_model(&mut self, vocab: usize) -> Result<()> {

@@ -68,6 +68,16 @@ pub enum Error {
         /// What is wrong and what to do.
         why: String,
     },
+    /// A folder that is no run.
+    #[error("{} is not a run folder ({}: {cause})", folder.display(), file.display())]
+    NotARun {
+        /// The folder.
+        folder: PathBuf,
+        /// The file that every run has.
+        file: PathBuf,
+        /// Why it cannot be read.
+        cause: io::Error,
+    },
     /// What was asked for does not fit in memory.
     #[error(
         "{what} needs {} MB of memory and {} MB are free: use {less}, or a machine with more",

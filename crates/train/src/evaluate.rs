@@ -67,6 +67,11 @@ impl<'a> Reading<'a> {
         self.sequences = u64::from_le_bytes(shared) as usize;
     }
 
+    /// How many windows were read.
+    pub fn windows_read(&self) -> usize {
+        self.sums.len()
+    }
+
     /// Mean over the targets of the windows that were read.
     pub fn bits_per_byte(&self) -> f64 {
         let bytes: usize = self.windows[..self.sums.len()].iter().map(|window| window.len).sum();

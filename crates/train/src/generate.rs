@@ -17,13 +17,16 @@ pub struct Sampling {
     pub temperature: f64,
     /// Draws from the likeliest bytes that make up this probability together; 1 for all.
     pub top_p: f64,
+    /// Draws from this many of the likeliest bytes; 0 for all.
+    #[serde(default)]
+    pub top_k: usize,
     /// Of the draws.
     pub seed: u64,
 }
 
 impl Default for Sampling {
     fn default() -> Self {
-        Sampling { temperature: 1.0, top_p: 1.0, seed: 0 }
+        Sampling { temperature: 1.0, top_p: 1.0, top_k: 0, seed: 0 }
     }
 }
 
@@ -40,8 +43,12 @@ impl Sampling {
     }
 }
 
-/// Bytes to begin with when nothing is said: a line break, which most texts hold.
+/// Bytes to begin with when nothing is said: how a paragraph of the corpus begins. Of a run that did not save
+/// that, a line break, which most texts hold.
 pub fn default_prompt(corpus: &Identity) -> Vec<u8> {
+    if !corpus.opening.is_empty() {
+        return corpus.opening.clone();
+    }
     let start = if corpus.vocabulary.contains(&b'\n') { b'\n' } else { corpus.vocabulary[0] };
     vec![start]
 }
@@ -146,7 +153,8 @@ impl Drawer {
             kept += weight;
             wanted
         });
-        let count = count.count().max(1);
+        let most = if sampling.top_k == 0 { logits.len() } else { sampling.top_k };
+        let count = count.count().clamp(1, most);
         let mass: f64 = nucleus[..count].iter().map(|(_, weight)| weight).sum();
         let mut left = fraction(random) * mass;
         for &(token, weight) in &nucleus[..count] {
@@ -181,13 +189,19 @@ mod tests {
     #[test]
     fn draws_follow_the_probabilities() {
         let logits = [0.5f32.ln(), 0.3f32.ln(), 0.2f32.ln()];
-        let with = |temperature, top_p| shares(&logits, Sampling { temperature, top_p, seed: 1 });
+        let with = |temperature, top_p| {
+            shares(&logits, Sampling { temperature, top_p, seed: 1, ..Default::default() })
+        };
         near(&with(1.0, 1.0), &[0.5, 0.3, 0.2]);
         near(&with(0.0, 1.0), &[1.0, 0.0, 0.0]);
         near(&with(0.5, 1.0), &[25.0 / 38.0, 9.0 / 38.0, 4.0 / 38.0]);
         // Half is reached by the first alone, more needs the second.
         near(&with(1.0, 0.5), &[1.0, 0.0, 0.0]);
         near(&with(1.0, 0.6), &[0.625, 0.375, 0.0]);
+        let top = |top_k| shares(&logits, Sampling { top_k, seed: 1, ..Default::default() });
+        near(&top(1), &[1.0, 0.0, 0.0]);
+        near(&top(2), &[0.625, 0.375, 0.0]);
+        near(&top(9), &[0.5, 0.3, 0.2]);
     }
 
     #[test]
@@ -195,7 +209,7 @@ mod tests {
         for (temperature, top_p) in
             [(-1.0, 1.0), (f64::NAN, 1.0), (1.0, 0.0), (1.0, 1.1), (f64::INFINITY, 1.0)]
         {
-            assert!(Sampling { temperature, top_p, seed: 0 }.check().is_err());
+            assert!(Sampling { temperature, top_p, ..Default::default() }.check().is_err());
         }
     }
 }

@@ -28,16 +28,20 @@
 //! ```
 
 pub mod checkpoint;
+pub mod compare;
 pub mod config;
 pub mod data;
+pub mod difference;
 pub mod disk;
 pub mod error;
+pub mod estimate;
 pub mod evaluate;
 pub mod generate;
 pub mod hash;
 pub mod listing;
 pub mod memory;
 pub mod metrics;
+pub mod notes;
 pub mod overlay;
 pub mod presets;
 pub mod publish;
@@ -49,6 +53,7 @@ mod start;
 pub mod state;
 mod tensorboard;
 mod trainer;
+mod warm_start;
 pub mod windows;
 
 pub use config::Config;
@@ -57,6 +62,6 @@ pub use error::{Error, Result};
 pub use metrics::Row;
 pub use overlay::Overlay;
 pub use run::{Run, Summary, Which};
-pub use session::{CorpusOptions, NewRun, Session};
+pub use session::{CorpusOptions, NewRun, Prepared, Session};
 pub use setting::{Observer, Setting, TrainingPlan, check_memory};
 pub use state::State;

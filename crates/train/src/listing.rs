@@ -1,9 +1,13 @@
 //! What runs there are, as far as their files tell.
 
+use crate::difference::Keys;
 use crate::disk;
 use crate::error::Result;
 use crate::metrics::{self, Glance};
+use crate::notes::Notes;
+use crate::presets::{Preset, Protocol};
 use crate::run::{Ended, Run};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::fs;
 use std::io::BufReader;
@@ -25,6 +29,23 @@ pub struct Listed {
     pub parameters: usize,
     /// Its seed.
     pub seed: u64,
+    /// When it was started, as its files say: UTC, RFC 3339.
+    pub started: Option<String>,
+    /// What its configuration started from.
+    pub preset: Preset,
+    /// Its recipe.
+    pub protocol: Protocol,
+    /// Rows of the ablation table that its model is switched by.
+    pub ablations: Vec<&'static str>,
+    /// Keys of its configuration that are not as the preset has them.
+    pub changes: Keys,
+    /// The ablations and changes in a line.
+    pub changes_in_words: String,
+    /// What was written about it.
+    #[serde(flatten)]
+    pub notes: Notes,
+    /// Of its corpus.
+    pub corpus_sha256: String,
     /// Steps taken.
     pub steps: u64,
     /// Bytes read.
@@ -64,6 +85,15 @@ impl Listed {
             corpus: run.corpus().name.clone(),
             parameters: config.model.parameters()?,
             seed: config.seed,
+            started: started(folder),
+            preset: config.preset,
+            protocol: config.protocol,
+            ablations: config.model.ablations(),
+            changes: config.changes(),
+            changes_in_words: config.changes_in_words(),
+            // Notes that cannot be read are an error for those who write them.
+            notes: run.notes().unwrap_or_default(),
+            corpus_sha256: run.corpus().sha256.clone(),
             steps: summary.as_ref().map_or_else(|| last.map_or(0, |row| row.step), |summary| summary.steps),
             tokens: summary
                 .as_ref()
@@ -79,6 +109,12 @@ impl Listed {
             run: folder.to_path_buf(),
         })
     }
+}
+
+/// When the first file that a run never changes was written.
+fn started(folder: &Path) -> Option<String> {
+    let time = fs::metadata(folder.join("corpus.json")).and_then(|file| file.modified()).ok()?;
+    Some(DateTime::<Utc>::from(time).format("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// Every run folder at or below `folder`, at most `depth` folders down, in order of their paths. Links are

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::presets;
-use kuramoto_model::ModelKind;
+use kuramoto_model::{ModelKind, matching};
 use serde::Deserialize;
 use std::str::FromStr;
 use strum::VariantNames;
@@ -60,6 +60,26 @@ impl Overlay {
         }
         let Value::Table(table) = value else { unreachable!("a key has at least one part") };
         Overlay { origin, table }
+    }
+
+    /// For a new run from the configuration that another one saved: what its corpus and budget decided is left
+    /// open again. Any other table stays as it is.
+    pub fn for_new_run(mut self) -> Overlay {
+        let Ok(config) = self.to_config() else { return self };
+        let mut leave_open = |section: &str, key: &str| {
+            self.table.get_mut(section).and_then(Value::as_table_mut).and_then(|table| table.remove(key))
+        };
+        leave_open("data", "sha256");
+        leave_open("model", "vocab");
+        for key in ["step", "sha256", "known-bytes"] {
+            leave_open("init-from", key);
+        }
+        // Parameters that are taken from another run have the width of that run.
+        let matched = matching::match_width(&config.model, config.budget);
+        if config.init_from.is_none() && matched.is_ok_and(|matched| matched.width == config.model.width()) {
+            leave_open("model", "width");
+        }
+        self
     }
 
     /// The whole configuration that the table is.
@@ -163,6 +183,8 @@ fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result
             continue;
         }
         match (base.get_mut(key), value) {
+            // A section that presets do not have.
+            (None, Value::Table(_)) if dotted == "init-from" => drop(base.insert(key.clone(), value.clone())),
             (None, _) => return Err(unknown_key(base, &dotted, key, origin)),
             (Some(Value::Table(base)), Value::Table(over)) => overlay(base, over, &dotted, origin)?,
             (Some(Value::Table(_)), value) => {

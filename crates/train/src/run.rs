@@ -3,7 +3,7 @@
 //! `config.toml` (the resolved configuration), `corpus.json` (what identifies the corpus, and its
 //! vocabulary), `metrics.jsonl` (a row a step), `events.out.tfevents.*` (the same for TensorBoard),
 //! `checkpoints/step-N/`, the pointers `best` and `last` (text files that name a checkpoint), `summary.json`
-//! once training is done, and `lock`, held while a process trains.
+//! once training is done, `notes.json` if somebody wrote any, and `lock`, held while a process trains.
 
 use crate::checkpoint::{self, Loaded};
 use crate::config::Config;
@@ -149,11 +149,10 @@ impl Run {
     /// Opens a run folder.
     pub fn open(folder: &Path) -> Result<Run> {
         let path = folder.join("config.toml");
-        let text = disk::read_to_string(&path).map_err(|error| {
-            Error::run(
-                folder,
-                format!("it is not a run folder ({}: {error}); `kuramoto runs` lists runs", path.display()),
-            )
+        let text = disk::read_to_string(&path).map_err(|cause| Error::NotARun {
+            folder: folder.to_path_buf(),
+            file: path.clone(),
+            cause,
         })?;
         let config = Config::parse(&path.display().to_string(), &text)?;
         config.check()?;

@@ -9,7 +9,8 @@ use crate::evaluate::{Evaluation, evaluate};
 use crate::overlay::Overlay;
 use crate::run::{Run, RunLock, Summary, Which, claim_name};
 use crate::setting::{Observer, Setting, check_memory};
-use crate::trainer;
+use crate::{trainer, warm_start};
+use kuramoto_engine::Device;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +23,34 @@ pub struct NewRun {
     pub overlays: Vec<Overlay>,
     /// Rows of the ablation table.
     pub ablations: Vec<String>,
-    /// Its folder; the next free `runs/CORPUS-MODEL-N` if None.
+    /// Its folder; the next free `runs/CORPUS-MODEL-N` if None, with the ablations after the model.
     pub folder: Option<PathBuf>,
     /// Where corpora are found.
     pub corpora: CorpusOptions,
+}
+
+/// A run that could be made: everything is checked, nothing is written.
+pub struct Prepared {
+    /// Resolved.
+    pub config: Config,
+    /// What it would be trained on.
+    pub corpus: Corpus,
+    /// Bytes of memory that training would hold, besides the corpus.
+    pub planned_bytes: usize,
+}
+
+impl NewRun {
+    /// Resolves the configuration, opens the corpus and checks that training fits in memory.
+    pub fn prepare(&self, device: &dyn Device) -> Result<Prepared> {
+        let under = warm_start::model(&self.overlays)?;
+        let overlays: Vec<Overlay> = under.into_iter().chain(self.overlays.iter().cloned()).collect();
+        let mut config = Config::from_overlays(&overlays)?;
+        config.model.ablate(&self.ablations)?;
+        let corpus = self.corpora.open(config.source()?)?;
+        config.resolve(corpus.identity())?;
+        let planned_bytes = check_memory(&config, corpus.identity().bytes, device)?;
+        Ok(Prepared { config, corpus, planned_bytes })
+    }
 }
 
 /// Where corpora are found.
@@ -78,15 +103,12 @@ impl<'a> Session<'a> {
     /// Makes a new run.
     pub fn create(new: &NewRun, setting: Setting<'a>) -> Result<Session<'a>> {
         in_all_processes(&new.corpora, setting, || {
-            let mut config = Config::from_overlays(&new.overlays)?;
-            config.model.ablate(&new.ablations)?;
-            let corpus = new.corpora.open(config.source()?)?;
-            config.resolve(corpus.identity())?;
-            check_memory(&config, corpus.identity().bytes, setting.device)?;
+            let Prepared { config, corpus, .. } = new.prepare(setting.device)?;
             let folder = match &new.folder {
                 Some(folder) => folder.clone(),
                 None => {
-                    let name = format!("{}-{}", corpus.identity().name, config.model.kind());
+                    let (corpus, kind) = (corpus.identity().name.as_str(), config.model.kind().name());
+                    let name = [&[corpus, kind][..], &config.model.ablations()].concat().join("-");
                     claim_name(Path::new("runs"), &name)?
                 }
             };

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::run::{Found, Run};
 use crate::setting::{Observer, Setting};
 use crate::state::State;
+use crate::warm_start;
 use kuramoto_engine::{Arenas, Engine};
 use kuramoto_model::Layout;
 
@@ -48,7 +49,18 @@ impl Start {
             }
         }
         match self.state {
-            None => engine.start(run.config().seed)?,
+            None => {
+                engine.start(run.config().seed)?;
+                if let Some(from) = &run.config().init_from {
+                    let layout = engine.layout().clone();
+                    let seeded = engine.parameters()?;
+                    let taken = match setting.leads() {
+                        true => Some(warm_start::parameters(run, from, &layout, seeded)?),
+                        false => None,
+                    };
+                    engine.load(taken.as_ref().map(|parameters| Arenas { parameters, moments: None }))?;
+                }
+            }
             Some(_) => engine.load(self.found.as_ref().map(|found| {
                 let (first, second) = &found.loaded.moments;
                 Arenas { parameters: &found.loaded.parameters, moments: Some((first, second)) }

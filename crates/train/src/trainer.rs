@@ -294,7 +294,8 @@ impl<'a> Trainer<'a> {
     }
 }
 
-fn update(config: &Config, learning_rate: f64, step: u64) -> Update {
+/// The optimizer update of a configuration.
+pub(crate) fn update(config: &Config, learning_rate: f64, step: u64) -> Update {
     let optimizer = &config.optimizer;
     Update {
         learning_rate,

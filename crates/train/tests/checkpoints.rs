@@ -159,7 +159,7 @@ fn a_damaged_best_is_said_and_not_replaced() {
         assert!(error.contains(part), "{error}");
     }
     let mut write = |_| true;
-    let sampling = Sampling { temperature: 0.5, top_p: 1.0, seed: 0 };
+    let sampling = Sampling { temperature: 0.5, ..Default::default() };
     assert!(generate(&opened, Which::Best, b"A", 3, &sampling, &mut write).is_err());
     assert!(generate(&opened, Which::Last, b"A", 3, &sampling, &mut write).is_ok());
     // A pointer that is no pointer is not taken for a missing one.

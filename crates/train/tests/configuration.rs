@@ -20,10 +20,28 @@ fn message(text: &str) -> String {
 }
 
 fn enwik8() -> Identity {
-    Identity { name: "enwik8".into(), bytes: 100_000_000, sha256: "x".into(), vocabulary: (0..205).collect() }
+    corpus("enwik8", 100_000_000, 205)
 }
 
-/// SPEC of the paper's protocol, at both sizes, for both models.
+fn corpus(name: &str, bytes: usize, vocabulary: u8) -> Identity {
+    let vocabulary = (0..vocabulary).collect();
+    Identity { name: name.into(), bytes, sha256: "x".into(), vocabulary, opening: Vec::new() }
+}
+
+/// What the program compares without being asked for a size must be comparable.
+#[test]
+fn the_default_models_are_matched_within_two_percent() {
+    let tales = corpus("tales", 12_000_000, 50);
+    let counts = ["kuramoto", "transformer"].map(|kind| {
+        let mut config = from_overlays(&format!("model.kind = '{kind}'")).unwrap();
+        config.resolve(&tales).unwrap();
+        config.model.parameters().unwrap()
+    });
+    assert_eq!(counts, [178_508, 180_290]);
+    assert!((counts[1] as f64 / counts[0] as f64 - 1.0).abs() < 0.02);
+}
+
+/// The paper's protocol, at both sizes, for both models.
 #[test]
 fn the_paper_protocol_is_the_papers() {
     let expected = [

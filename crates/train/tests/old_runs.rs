@@ -68,7 +68,7 @@ fn runs_of_version_0_1_go_on() {
         let found = evaluate(&run, Which::Best, &corpus, Split::Validation, &Cpu::new(2)).unwrap();
         assert!(near(found.bits_per_byte, expected.validation), "{}: {}", expected.name, found.bits_per_byte);
         let mut text = Vec::new();
-        let sampling = Sampling { temperature: 0.8, top_p: 1.0, seed: 1 };
+        let sampling = Sampling { temperature: 0.8, seed: 1, ..Default::default() };
         generate(&run, Which::Best, b"Anna was a ", 60, &sampling, &mut |byte| {
             text.push(byte);
             true

@@ -4,6 +4,7 @@ mod run;
 mod submit;
 
 use crate::choice::choice;
+use crate::program::{program, quoted};
 use crate::progress::seconds;
 use crate::table::{Table, counted, thousands};
 use anyhow::Result;
@@ -55,12 +56,12 @@ struct PlanArguments {
     out: PathBuf,
     /// Corpora, separated by commas: a name, NAME=PATH, a file or a folder [default: tales at smoke, else
     /// enwik8]
-    #[arg(long = "corpus", value_name = "CORPUS", value_delimiter = ',')]
+    #[arg(long = "data", alias = "corpus", value_name = "CORPUS", value_delimiter = ',')]
     corpora: Vec<String>,
     /// Arms, separated by commas; ablations come with their reference [default: all]
     #[arg(long, value_name = "ARM", value_delimiter = ',')]
     arms: Vec<Arm>,
-    /// Where a named corpus lies
+    /// Location of a named corpus
     #[arg(long, value_name = "PATH", default_value = "")]
     data_path: String,
     /// Seeds of every arm [default: 2 at smoke, 3 at study, 5 at paper]
@@ -163,19 +164,15 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     crate::print(&format!(
         "{table}\ndifference: in parameters, of a transformer to the Kuramoto model, of an ablation to its \
          reference\n{}, {:.2e} floating-point operations: about {} on the {} here, if nothing else runs on \
-         them\n{}run them with: kuramoto lab run {}\n",
+         them\n{}run them with: {} lab run {}\n",
         counted(plan.runs.len(), "run"),
         plan.flops(),
         seconds(total / cores as f64),
         counted(cores, "core"),
         cautions(&plan),
-        plan.folder().display(),
+        program(),
+        quoted(&plan.folder().to_string_lossy()),
     ))
-}
-
-fn time(seconds: f64) -> String {
-    // What is longer than a lifetime is as long as one.
-    duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e10)))
 }
 
 /// What should be known before hours are spent: seeds that can show nothing, models that do not match.
@@ -239,9 +236,9 @@ fn summary(plan: &Plan, standing: &Standing) -> Result<String> {
             text += &format!(", {count} {word}");
         }
     }
-    let folder = plan.folder().display();
+    let (program, folder) = (program(), quoted(&plan.folder().to_string_lossy()));
     if training + begun + missing == 0 {
-        return Ok(text + &format!("\ntheir report: kuramoto lab report {folder}\n"));
+        return Ok(text + &format!("\ntheir report: {program} lab report {folder}\n"));
     }
     let at_a_time = if training > 0 { training } else { crate::threads(None)? };
     // Before any has finished, what a run of this size is expected to reach.
@@ -251,11 +248,11 @@ fn summary(plan: &Plan, standing: &Standing) -> Result<String> {
     });
     text += &format!(
         "; about {} left with {} at a time\n",
-        time(standing.flops_left / (speed * at_a_time as f64)),
+        seconds(standing.flops_left / (speed * at_a_time as f64)),
         counted(at_a_time, "run")
     );
     if training == 0 {
-        text += &format!("go on with: kuramoto lab run {folder}\n");
+        text += &format!("go on with: {program} lab run {folder}\n");
     }
     Ok(text)
 }

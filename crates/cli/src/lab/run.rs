@@ -1,5 +1,6 @@
 //! `kuramoto lab run`: what a plan still lacks, with a bar for every worker and one for the whole.
 
+use crate::program::{program, quoted};
 use crate::progress::seconds;
 use crate::signals::Signals;
 use crate::table::counted;
@@ -93,7 +94,8 @@ impl Screen {
         self.whole.finish_and_clear();
         let folder = plan.folder().display();
         if self.signals.came() {
-            crate::print(&format!("stopped; everything is saved. Go on with: kuramoto lab run {folder}\n"))?;
+            let again = format!("{} lab run {}", program(), quoted(&plan.folder().to_string_lossy()));
+            crate::print(&format!("stopped; everything is saved. Go on with: {again}\n"))?;
             return Ok(ExitCode::from(self.signals.exit_code()));
         }
         let [ran, finished, taken, failed] =

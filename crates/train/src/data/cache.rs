@@ -127,8 +127,10 @@ fn fill(source: &Source, folder: &Path) -> Result<()> {
     if copied.bytes == 0 {
         return Err(Error::corpus(source.name(), "it is empty; there is nothing to learn from"));
     }
+    let vocabulary = listed(&copied.seen);
+    // The opening is read off the bytes whenever they are opened.
     let identity =
-        Identity { name: source.name(), bytes: copied.bytes, sha256, vocabulary: listed(&copied.seen) };
+        Identity { name: source.name(), bytes: copied.bytes, sha256, vocabulary, opening: Vec::new() };
     file.sync_all().at("write", &path)?;
     let path = folder.join("corpus.json");
     let json = serde_json::to_vec_pretty(&identity).expect("an identity is plain data");

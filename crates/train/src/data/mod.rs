@@ -61,7 +61,7 @@ impl Split {
 }
 
 /// What identifies a corpus; saved in every run, so that a model can speak without its corpus.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// `tales`, `enwik8`, `codeparrot`, or the name of the file or folder.
     pub name: String,
@@ -71,6 +71,9 @@ pub struct Identity {
     pub sha256: String,
     /// Distinct bytes, in order: token i is `vocabulary[i]`.
     pub vocabulary: Vec<u8>,
+    /// How a paragraph of the training split begins, to generate from; version 0.1 did not save it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opening: Vec<u8>,
 }
 
 impl Identity {
@@ -89,7 +92,7 @@ impl Identity {
         let known = self.tokens();
         let encode = |(at, &byte): (usize, &u8)| {
             known[usize::from(byte)].ok_or_else(|| {
-                let value = format!("byte 0x{byte:02x} ({:?}) at {at}", char::from(byte));
+                let value = format!("byte 0x{byte:02x} ({:?}) at {at}", character(text, at));
                 let allowed =
                     format!("it does not occur in {}; the model knows only bytes that do", self.name);
                 Error::setting(what, value, allowed)
@@ -125,11 +128,13 @@ impl Corpus {
                     bytes: tales.text().len(),
                     sha256: hash::of(tales.text()),
                     vocabulary: vocabulary(tales.text()),
+                    opening: opening(tales.text()),
                 };
                 (identity, Bytes::Generated(tales))
             }
             _ => {
-                let (identity, bytes) = cache::open(source, cache)?;
+                let (mut identity, bytes) = cache::open(source, cache)?;
+                identity.opening = opening(&bytes);
                 (identity, Bytes::Read(bytes))
             }
         };
@@ -139,7 +144,8 @@ impl Corpus {
 
     /// A corpus with this hash, if one was prepared, whatever from.
     pub fn prepared(sha256: &str, cache: &Path) -> Option<Corpus> {
-        let (identity, bytes) = cache::find(sha256, cache)?;
+        let (mut identity, bytes) = cache::find(sha256, cache)?;
+        identity.opening = opening(&bytes);
         let tokens = identity.tokens().map(Option::unwrap_or_default);
         Some(Corpus { identity, bytes: Bytes::Read(bytes), tokens })
     }
@@ -211,6 +217,42 @@ impl Corpus {
     }
 }
 
+/// The character that the byte at `at` belongs to, for people; the byte itself where there is none.
+fn character(text: &[u8], at: usize) -> char {
+    let start = text[..=at].iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(at);
+    let whole = text[start..].utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    whole.filter(|c| start + c.len_utf8() > at).unwrap_or(char::from(text[at]))
+}
+
+/// Bytes of an opening at most.
+const OPENING: usize = 32;
+
+/// How the second paragraph of the training split begins: whole words of its first line, at most [`OPENING`]
+/// bytes. A text without paragraphs gives its own beginning.
+fn opening(bytes: &[u8]) -> Vec<u8> {
+    let text = &bytes[Split::Train.range(bytes.len())];
+    let after = |separator: &[u8]| memchr::memmem::find(text, separator).map(|at| at + separator.len());
+    // In a text of only a few lines, or of none, separators are data like all else.
+    let start = after(b"\n\n").or_else(|| after(b"\n")).unwrap_or(0);
+    let rest = match text[start..].trim_ascii_start() {
+        [] => text.trim_ascii_start(),
+        rest => rest,
+    };
+    let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let mut opening = &line[..line.len().min(OPENING)];
+    if opening.len() < line.len()
+        && let Some(space) = opening.iter().rposition(|&byte| byte == b' ')
+    {
+        opening = &opening[..space];
+    }
+    // No half character.
+    while !opening.is_empty() && std::str::from_utf8(opening).is_err_and(|error| error.error_len().is_none())
+    {
+        opening = &opening[..opening.len() - 1];
+    }
+    opening.to_vec()
+}
+
 fn vocabulary(bytes: &[u8]) -> Vec<u8> {
     let mut seen = [false; 256];
     bytes.iter().for_each(|&byte| seen[usize::from(byte)] = true);
@@ -219,4 +261,32 @@ fn vocabulary(bytes: &[u8]) -> Vec<u8> {
 
 fn listed(seen: &[bool; 256]) -> Vec<u8> {
     (0..=255).filter(|&byte| seen[usize::from(byte)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openings_are_whole_words_of_a_paragraph() {
+        let of = |text: &str| String::from_utf8(opening(text.as_bytes())).unwrap();
+        let filler = "x".repeat(200);
+        assert_eq!(
+            of(&format!("One.\n\nTwo was a merry baker who lived far away.\n\n{filler}")),
+            "Two was a merry baker who lived"
+        );
+        assert_eq!(of(&format!("first line\nsecond line\n{filler}")), "second line");
+        assert_eq!(of(&"ab".repeat(100)), "ab".repeat(16));
+        assert_eq!(of(&"é".repeat(100)), "é".repeat(16));
+        assert_eq!(of(&"\n".repeat(100)), "");
+        assert_eq!(of(""), "");
+    }
+
+    #[test]
+    fn an_unknown_byte_is_shown_as_its_character() {
+        let identity = Identity { name: "t".into(), vocabulary: b"ab".to_vec(), ..Default::default() };
+        let message = identity.encode("prompt", "aé".as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("byte 0xc3 ('é') at 1"), "{message}");
+        assert!(identity.encode("prompt", b"a\xff").unwrap_err().to_string().contains("0xff"));
+    }
 }

@@ -53,7 +53,8 @@ impl Source {
     pub fn find(corpus: &str, path: &str, bytes: usize) -> Result<Source> {
         if !path.is_empty() && !matches!(corpus, "enwik8" | "codeparrot") {
             let allowed = format!(
-                "only enwik8 and codeparrot lie somewhere, and the corpus is {corpus}: name one of them"
+                "it says where enwik8 or codeparrot is, and the corpus is {corpus:?}: choose one of them with \
+                 --data, or give a file or folder of your own as --data itself"
             );
             return Err(Error::setting("data.path", format!("{path:?}"), allowed));
         }
@@ -138,6 +139,27 @@ impl Source {
         }
     }
 
+    /// What a folder of files holds; None for any other source.
+    pub fn survey(&self) -> Result<Option<Survey>> {
+        let Source::Files { root, files, .. } = self else { return Ok(None) };
+        if !root.is_dir() {
+            return Ok(None);
+        }
+        let mut survey = Survey { files: files.len(), bytes: 0, binary: Vec::new() };
+        let mut start = Vec::new();
+        for path in files {
+            let file = disk::open(path).at("open", path)?;
+            survey.bytes += file.metadata().at("examine", path)?.len();
+            start.clear();
+            file.take(PROBE).read_to_end(&mut start).at("read", path)?;
+            let compressed = matches!(path.extension().and_then(|e| e.to_str()), Some("gz" | "xz" | "zip"));
+            if !compressed && start.contains(&0) {
+                survey.binary.push(path.clone());
+            }
+        }
+        Ok(Some(survey))
+    }
+
     fn limit(&self) -> usize {
         match *self {
             Source::Tales { bytes, .. } => bytes,
@@ -201,6 +223,20 @@ impl Source {
         Ok(sink.copied)
     }
 }
+
+/// What a folder of files holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// How many files.
+    pub files: usize,
+    /// As they are on disk, compressed or not.
+    pub bytes: u64,
+    /// Those that hold a zero byte near their start, which text does not.
+    pub binary: Vec<PathBuf>,
+}
+
+/// Bytes of a file that are searched for a zero byte.
+const PROBE: u64 = 8 << 10;
 
 /// enwik8 where people put it: the working folder or its `data` folder.
 fn enwik8_nearby() -> Option<PathBuf> {

@@ -1,0 +1,43 @@
+//! `train --dry-run`: what would be trained, and how long it would take.
+
+use crate::describe;
+use crate::progress::seconds;
+use crate::table::count;
+use anyhow::Result;
+use kuramoto_train::{NewRun, Setting, Split};
+
+/// Prints everything that is known before the first step, and makes no folder.
+pub fn run(new: &NewRun, setting: &Setting<'_>, json: bool) -> Result<()> {
+    let prepared = new.prepare(setting.device)?;
+    let estimate = prepared.estimate(setting)?;
+    let (config, identity) = (&prepared.config, prepared.corpus.identity());
+    let parameters = config.model.parameters()?;
+    if json {
+        let object = serde_json::json!({
+            "config": config,
+            "parameters": parameters,
+            "planned_bytes": prepared.planned_bytes,
+            "estimate": estimate,
+        });
+        return crate::print(&format!("{object}\n"));
+    }
+    let splits =
+        [Split::Train, Split::Validation, Split::Test].map(|split| prepared.corpus.split(split).len());
+    let steps_per_epoch = config.sampler(identity)?.steps_per_epoch();
+    crate::print(&format!(
+        "{}{}{}\n{} MB of memory besides the corpus; {} ({})\nabout {}: {:.3} s a step, measured on {}, and \
+         {:.1} s for each of {}\n\n{}\nnothing was saved; leave out --dry-run to train\n",
+        describe::model(config, parameters),
+        describe::corpus(&identity.name, identity.vocabulary.len(), splits),
+        describe::length(config, estimate.steps, steps_per_epoch),
+        prepared.planned_bytes.div_ceil(1_000_000),
+        count(estimate.threads, "thread"),
+        estimate.device,
+        seconds(estimate.seconds),
+        estimate.seconds_per_step,
+        count(estimate.measured_steps as usize, "step"),
+        estimate.seconds_per_validation,
+        count(estimate.validations as usize, "validation"),
+        config.to_toml(),
+    ))
+}
