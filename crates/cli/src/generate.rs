@@ -5,7 +5,7 @@ use crate::chosen::{Chosen, FOR_TEXT};
 use crate::text::{self, Stream};
 use anyhow::{Context, Result};
 use kuramoto_train::generate::{Sampling, default_prompt, generate};
-use kuramoto_train::{Error, Identity};
+use kuramoto_train::{Error, Identity, disk};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
@@ -105,7 +105,7 @@ impl Arguments {
                 bytes
             }
             (None, Some(path)) => {
-                std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
+                disk::read(path).with_context(|| format!("cannot read {}", path.display()))?
             }
             (None, None) => default_prompt(corpus),
         };

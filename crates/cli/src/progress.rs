@@ -73,11 +73,11 @@ impl Progress {
         // Validations and saving count too: the mean over all of this process.
         let (began, after) = self.began;
         let share = (self.steps - row.step) as f64 / (row.step - after).max(1) as f64;
-        let left = began.elapsed().as_secs_f64() * share;
+        let left = seconds(began.elapsed().as_secs_f64() * share);
         let mut parts = vec![self.position(row.step)];
         parts.extend(state.validation.map(|bits| format!("validation {bits:.3}")));
         parts.extend(state.best.map(|best| format!("best {:.3}", best.bits_per_byte)));
-        parts.push(format!("{} left", seconds(left)));
+        parts.push(format!("{left} left"));
         parts.extend(state.recent_loss.map(|nats| format!("train {:.3}", bits(nats))));
         parts.push(format!("{} bytes/s", thousands(self.tokens_per_second.unwrap_or(0.0) as usize)));
         parts.extend(self.utilisation.map(|share| format!("{:.0}% of peak", 100.0 * share)));

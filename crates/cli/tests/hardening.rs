@@ -40,6 +40,11 @@ fn refused(folder: &Path, line: &str, code: i32, part: &str) {
     assert!(!said.contains("panicked"), "{line}: {said}");
 }
 
+#[allow(clippy::print_stderr)]
+fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
 fn pipe(path: &Path) {
     assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
 }
@@ -116,7 +121,7 @@ fn an_older_checkpoint_on_request() {
     ];
     for command in commands {
         let line = format!("{command} --checkpoint last");
-        refused(at, &line, 1, "give --allow-older for the newest good one before it");
+        refused(at, &line, 1, "or --allow-older for the newest good one before it");
         let (code, _, said) = run(at, &format!("{line} --allow-older"));
         assert_eq!(code, Some(0), "{line}: {said}");
         let warned = said.starts_with("warning: ") && said.contains("model.safetensors");
@@ -269,7 +274,7 @@ fn without_proc() {
         command.timeout(Duration::from_secs(60)).output().unwrap()
     };
     if hidden("match --budget 1M").status.code() != Some(0) {
-        eprintln!("skipped: this user cannot unmount /proc for a process");
+        skipped("this user cannot unmount /proc for a process");
         return;
     }
     for line in [
@@ -302,7 +307,7 @@ fn a_full_disk_is_named() {
     };
     let path = full.to_str().unwrap();
     if !mount(&["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", path]) {
-        eprintln!("skipped: this user cannot mount a small file system");
+        skipped("this user cannot mount a small file system");
         return;
     }
     fs::write(full.join("filler"), vec![0; 60 << 10]).unwrap();

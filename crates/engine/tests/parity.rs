@@ -1,5 +1,5 @@
-//! The engine against float64 fixtures of another implementation of the same formulas, and against a naive
-//! evaluation where there is no fixture.
+//! The engine against float64 fixtures of a second implementation of the same reconstruction, and against a
+//! naive evaluation where there is no fixture.
 
 #[path = "../examples/parity/fixture.rs"]
 mod fixture;

@@ -51,6 +51,7 @@ fn the_ablation_suite_from_plan_to_report() {
     let markdown = text("report.md");
     assert!(markdown.contains("41 of 42 runs") && markdown.contains("Here models of about 6k read"));
     assert!(markdown.contains("This is a smoke test") && markdown.contains("remove value gate: hurts"));
+    assert!(markdown.contains("docs/reconstruction.md"), "what the paper leaves open is named");
     for word in ["reproduced:", "Verdicts", "inconclusive at", "tau 0"] {
         assert!(
             !markdown.lines().take_while(|line| !line.contains("How these")).any(|line| line.contains(word))

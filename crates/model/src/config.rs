@@ -85,7 +85,8 @@ pub enum Readout {
     Linear,
 }
 
-/// Where the parameters of the Kuramoto model start. The paper is silent on all of it.
+/// Where the parameters of the Kuramoto model start. The paper fixes omega alone (the rotary schedule,
+/// Section 3.5); these values were tuned on the validation split of enwik8 (`docs/reconstruction.md`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct KuramotoInit {

@@ -25,7 +25,7 @@ fn record<N: Network<f64>>(weights: &Weights<f64, N>, tokens: &[u8]) -> (Recorde
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Lemma 1: without gate and bound the attention increment is sum_u A sin(theta_u - theta_t), which is
+    /// Lemma 2: without gate and bound the attention increment is sum_u A sin(theta_u - theta_t), which is
     /// minus the gradient of the coherence energy E_t = - sum_u A sum_j cos(theta_t - theta_u); and |a| <=
     /// |G| <= 1.
     #[test]

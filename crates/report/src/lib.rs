@@ -5,6 +5,23 @@
 //! as SVG and PNG. Tables go to a terminal ([`TextTable`]), to other programs ([`csv`]) or into a
 //! [`Document`], which is rendered as a web page, Markdown and LaTeX. This crate knows nothing of models and
 //! depends on no other crate of the workspace.
+//!
+//! ```
+//! use kuramoto_report::document::{Block, Cell, Document, Table};
+//! use kuramoto_report::statistics::{mean, mean_interval, sign_flip};
+//!
+//! // Differences of eight paired runs.
+//! let differences = [0.02, 0.03, 0.01, 0.02, 0.04, 0.02, 0.03, 0.02];
+//! assert!(mean_interval(&differences).low > 0.0);
+//! let p = sign_flip(&differences);
+//! assert_eq!(p, 2.0 / 256.0);
+//!
+//! let row = vec![Cell::number(format!("{:+.3}", mean(&differences))), Cell::number(format!("{p:.3}"))];
+//! let table =
+//!     Table { caption: "Eight seeds.".into(), head: vec!["mean", "p"], rows: vec![row], result: true };
+//! let document = Document { title: "A comparison".into(), blocks: vec![Block::Table(table)] };
+//! assert!(document.markdown().contains("| +0.024 | 0.008 |"));
+//! ```
 
 pub mod csv;
 pub mod document;

@@ -35,9 +35,9 @@ impl std::fmt::Display for TextTable {
         for row in &self.rows {
             let mut line = String::new();
             for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let gap = if c == 0 { "" } else { "  " };
                 // Not by a width in a format, which has an upper limit.
                 let padding = " ".repeat(width - cell.chars().count());
+                let gap = if c == 0 { "" } else { "  " };
                 line += &match c == 0 || self.left.contains(&c) {
                     true => format!("{gap}{cell}{padding}"),
                     false => format!("{gap}{padding}{cell}"),

@@ -66,11 +66,10 @@ impl Prepared {
         }
         let seconds_per_step = began.elapsed().as_secs_f64() / measured as f64;
         let judged = windows::sample(corpus.split(Split::Validation), context, config.validation.windows);
-        let mut reading = Reading::new(corpus, setting.device.group(), &judged);
-        let began = Instant::now();
+        let (began, mut reading) = (Instant::now(), Reading::new(corpus, setting.device.group(), &judged));
         while reading.advance(&mut *engine)? && began.elapsed() < MEASURED {}
-        let share = judged.len() as f64 / reading.windows_read().max(1) as f64;
-        let seconds_per_validation = began.elapsed().as_secs_f64() * share;
+        let share = reading.windows_read().max(1) as f64 / judged.len().max(1) as f64;
+        let seconds_per_validation = began.elapsed().as_secs_f64() / share;
         let every = if config.validation.every == 0 { steps_per_epoch } else { config.validation.every };
         let validations = steps.div_ceil(every);
         Ok(Estimate {

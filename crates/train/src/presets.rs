@@ -1,8 +1,9 @@
 //! Presets and protocols: where a configuration starts.
 //!
-//! A preset is a size and a corpus, a protocol a recipe. `paper` is the paper's recipe to the letter, the
-//! same for both models; `tuned` is what the study of `docs/recipe.md` chose, for each model its own. The
-//! paper says nothing of where parameters start, so both protocols start them alike.
+//! A preset is a size and a corpus, a protocol a recipe. `paper` is the paper's recipe, the same for both
+//! models: what it fixes, and where it is silent the plainest choice. `tuned` is what the study of
+//! `docs/recipe.md` chose, for each model its own. Of where parameters start the paper fixes omega alone, so
+//! both protocols start them alike. `docs/reconstruction.md` lists every choice.
 
 use crate::config::*;
 use kuramoto_model::{KuramotoConfig, ModelConfig, ModelKind, TransformerConfig};

@@ -357,12 +357,13 @@ impl Run {
         checkpoint::load(&folder, self, layout, false).map_err(|error| {
             let others: Vec<String> =
                 steps.iter().filter(|&&other| other != step).map(|other| format!("step-{other}")).collect();
+            let older = match steps.last() {
+                Some(&oldest) if oldest < step => ", or --allow-older for the newest good one before it",
+                _ => "",
+            };
             let advice = match &others[..] {
                 [] => "this run has no other checkpoint".into(),
-                others => format!(
-                    "give --allow-older for the newest good one before it, or --checkpoint {}",
-                    others.join(" or ")
-                ),
+                others => format!("to use another, give --checkpoint {}{older}", others.join(" or ")),
             };
             Error::run(&self.folder, format!("checkpoint step-{step} cannot be used: {error}; {advice}"))
         })

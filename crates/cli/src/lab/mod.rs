@@ -236,9 +236,9 @@ fn summary(plan: &Plan, standing: &Standing) -> Result<String> {
             text += &format!(", {count} {word}");
         }
     }
-    let folder = plan.folder().display();
+    let (program, folder) = (program(), quoted(&plan.folder().to_string_lossy()));
     if training + begun + missing == 0 {
-        return Ok(text + &format!("\ntheir report: kuramoto lab report {folder}\n"));
+        return Ok(text + &format!("\ntheir report: {program} lab report {folder}\n"));
     }
     let at_a_time = if training > 0 { training } else { crate::threads(None)? };
     // Before any has finished, what a run of this size is expected to reach.
@@ -248,12 +248,11 @@ fn summary(plan: &Plan, standing: &Standing) -> Result<String> {
     });
     text += &format!(
         "; about {} left with {} at a time\n",
-        // What is longer than a lifetime is as long as one.
-        seconds((standing.flops_left / (speed * at_a_time as f64)).clamp(0.0, 1e10)),
+        seconds(standing.flops_left / (speed * at_a_time as f64)),
         counted(at_a_time, "run")
     );
     if training == 0 {
-        text += &format!("go on with: kuramoto lab run {folder}\n");
+        text += &format!("go on with: {program} lab run {folder}\n");
     }
     Ok(text)
 }

@@ -9,7 +9,7 @@ use kuramoto_model::ModelKind;
 use kuramoto_model::ablation::{ABLATIONS, Ablation, VARIANTS};
 use kuramoto_train::config::{Policy, Schedule};
 use kuramoto_train::presets::{Preset, Protocol};
-use kuramoto_train::{Config, CorpusOptions, Error, NewRun, Overlay, Which, disk};
+use kuramoto_train::{Config, CorpusOptions, Error, NewRun, Overlay, Which};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -228,8 +228,8 @@ impl Arguments {
     pub fn overlays(&self) -> Result<Vec<Overlay>> {
         let mut overlays = Vec::new();
         if let Some(path) = &self.config {
-            let text =
-                disk::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let text = kuramoto_train::disk::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
             let file = Overlay::parse(path.display().to_string(), &text)?;
             overlays.push(if self.resume.is_some() { file } else { file.for_new_run() });
         }

@@ -1,4 +1,4 @@
-//! Checks this program against fixtures of another implementation.
+//! Checks this program against fixtures of another implementation of the same reconstruction.
 //!
 //!     cargo run --release -p kuramoto-engine --example parity -- FOLDER
 //!

@@ -1,30 +1,6 @@
 //! The Kuramoto Attention model.
 //!
-//! Names in the code and symbols of the paper; n tokens, k oscillators, h heads, m outputs of all gate maps.
-//! Every row is of `eq:layer`, Equation (1), unless it says otherwise.
-//!
-//! | here | paper | shape | meaning |
-//! |---|---|---|---|
-//! | `theta` | theta_t | n x k | phase state in radians, wrapped only with `wrapped-angles` |
-//! | `psi` | psi(theta_t) | n x 2k | the lift: cosines before sines |
-//! | `preactivations` | W_q psi, W_k psi, v(theta) | n x m | outputs of all gate maps, side by side |
-//! | `query_gate`, `key_gate` | g^q, g^k | n x k | diagonal metric (`app:metric`, Appendix A) |
-//! | `inverse_mean_query`, `inverse_mean_key` | 1 / mean(g) | n x h | normalization in rho (Section 2.0.1) |
-//! | `omega` | omega_j | k per layer | drift rates, the natural frequencies (Section 3.5) |
-//! | `turned` | | n x 2k | psi turned by omega t, the values where they drift too |
-//! | `tau` | tau | 1 | score scale, shared by all layers (`prop:coordasc`, Proposition 1) |
-//! | `query`, `key` | | n x row | gated, drifted phasors; their dot products are the scores s |
-//! | `coupling` | A | h x n x n | causal softmax of the scores (`prop:coordasc`, Proposition 1) |
-//! | `resultant` | G | n x 2k | coupling-weighted mean of psi: real parts, then imaginary parts |
-//! | (in [`kernels::tangent`]) | a | n x k | Kuramoto direction (`lem:weld`, Lemma 2) |
-//! | (in `preactivations`) | v(theta_t) | n x k | signed value gate (`sec:valuepath`, Section 3.4) |
-//! | `update` | v . a | n x k | gated direction, before its bound |
-//! | `middle` | theta_t after its first update | n x k | input of the feed-forward block |
-//! | `feed_forward` | SwiGLU(theta_t) | n x k | second increment, before its bound |
-//! | `update_rms`, `feed_forward_rms` | | n | sizes of both increments (Section 2.0.2) |
-//! | `log_r1`, `log_r2` | | 1 per layer | logarithms of the radii of both bounds (Section 2.0.2) |
-//! | `proto` | phi | V x k | prototype phases of the readout (Section 2.0.4) |
-//! | `contracted_values`, `contracted_mean` | | n x 2rh | transport frame's values and mean (Table 3) |
+//! The glossary from names in the code to symbols of the paper is on the first page of [this crate](crate).
 //!
 //! A layer is a sequence of stages, one for each part of Equation (1), in `forward.rs`; `backward.rs` has
 //! their derivatives in reverse, and `decode.rs` runs them for one token. A stage takes what it reads as
@@ -32,8 +8,6 @@
 //!
 //! Two exact savings: layer 0's preactivations depend on the byte alone, so they are a table of V rows
 //! ([`Tables`]); and tiles above the causal diagonal are never computed.
-//!
-//! [`kernels::tangent`]: kuramoto_kernels::tangent
 
 mod attention_backward;
 mod backward;
