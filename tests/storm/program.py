@@ -109,10 +109,13 @@ class Program:
 
 
 def sleeps(pid):
-    """True if no thread of a process has worked for a while."""
+    """True if no thread of a process has worked for a while, and no process works for it."""
+    threads = Path(f"/proc/{pid}/task")
     for _ in range(10):
         try:
-            states = [stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+            if any(children.read_text() for children in threads.glob("*/children")):
+                return False
+            states = [stat.read_text().rpartition(")")[2].split()[0] for stat in threads.glob("*/stat")]
         except OSError:
             return False
         if not states or any(state != "S" for state in states):

@@ -135,6 +135,8 @@ fn what_is_wrong_is_said() {
     assert!(message(Corpus::open(&Source::Enwik8(None), &cache)).contains("--download"));
     let left: Vec<_> = fs::read_dir(&cache).into_iter().flatten().collect();
     assert!(left.is_empty(), "nothing half prepared is left behind: {left:?}");
+    let unnamed = Source::find("", "", 0).err().unwrap();
+    assert!(unnamed.to_string().starts_with("data.corpus = \"\""), "{unnamed}");
 }
 
 #[test]

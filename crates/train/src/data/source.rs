@@ -89,6 +89,13 @@ impl Source {
 
     /// A file or folder by its path; CodeParrot's shards and a file named enwik8 are recognised.
     fn at(path: &Path, bytes: usize) -> Result<Source> {
+        if path.as_os_str().is_empty() {
+            return Err(Error::Setting {
+                key: "data.corpus".into(),
+                value: "\"\"".into(),
+                allowed: "name tales, enwik8, codeparrot, or a file or folder".into(),
+            });
+        }
         let metadata = std::fs::metadata(path).map_err(|error| {
             Error::corpus(
                 path,
