@@ -21,7 +21,7 @@ READERS = {
     "diagnose": ["diagnose", "run", "--windows", "2", "--threads", "1", "--against", "none", "--out", "made"],
     "lesion": ["lesion", "run", "--windows", "1", "--threads", "1", "--doses", "0,1", "--out", "made"],
     "export": ["export", "run", "--to", "made.npz", "--text", "text"],
-    "weights": ["export", "run", "--to", "hf", "--out", "made"],
+    "weights": ["export", "run", "--to", "weights", "--out", "made"],
 }
 
 

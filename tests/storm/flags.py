@@ -36,7 +36,7 @@ VALUES = [
     "1000000000000000000", "18446744073709551615", "18446744073709551616", "9" * 400, "", " ", "\n", "🦀", "é",
     "\x1b[31mred\x1b[0m", "x" * 100_000, "a" * 300, ".", "-", "--", "=", "a=b", "a=", "=b", ",", ",,", "1,2,3",
     "0,0", "1-0", "0-18446744073709551615", "0-999999999999", "%s%n", "../x", "/dev/null", "/dev/zero", "/dev/full",
-    "/nowhere/x", "pipe", "text", "run", "plan", "hf", "made.zarr", "made.npz", "0x10", "1_000", "1M", "1e3k", "١",
+    "/nowhere/x", "pipe", "text", "run", "plan", "weights", "made.zarr", "made.npz", "0x10", "1_000", "1M", "1e3k", "١",
     "best", "last", "step-120", "step-0", "step-18446744073709551616", "none", "true", "data.bytes=0",
     "data.bytes=1000000000000000000", "model.width=1000000000", "optimizer.beta1=nan", "optimizer.epsilon=0",
     "batch.lanes=0", "batch.lanes=1000000000", "length.steps=1000000000000000000", "model.init.self-score=inf",
