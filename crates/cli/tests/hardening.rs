@@ -171,8 +171,8 @@ fn forged_times_are_no_panic() {
     // A state whose hashes are forged along with it.
     fs::write(&summary, honest_summary).unwrap();
     fs::write(&metrics, honest_rows).unwrap();
-    let step = at.join("run/checkpoints/step-30");
-    for forged in ["-1.0", "1e308"] {
+    for (taken, forged) in [(30, "-1.0"), (31, "1e308")] {
+        let step = at.join(format!("run/checkpoints/step-{taken}"));
         let text = fs::read_to_string(step.join("state.json")).unwrap();
         let mut state: Value = serde_json::from_str(&text).unwrap();
         state["seconds"] = serde_json::from_str(forged).unwrap();

@@ -1,5 +1,8 @@
 //! The flags of `kuramoto train`, and the configuration keys they set.
 
+// Doc comments of flags are their help: `[preset]` is no link there.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 use crate::choice::help_with_choices;
 use crate::chosen::Chosen;
 use anyhow::{Context, Result};
