@@ -7,7 +7,7 @@ use kuramoto_train::data::default_cache;
 use std::path::{Path, PathBuf};
 
 /// The model of commands that read a text that is given to them.
-pub const FOR_TEXT: &str = "tales-kuramoto";
+pub const FOR_TEXT: &str = "enwik8-kuramoto-1m";
 /// The model of commands that read its corpus, which the program itself can generate.
 pub const FOR_CORPUS: &str = "tales-kuramoto";
 

@@ -19,7 +19,7 @@ use std::path::PathBuf;
   kuramoto generate runs/tales-kuramoto-1 --samples 3 --top-k 10
   head -c 200 book.txt | kuramoto generate runs/book.txt-kuramoto-1 --prompt-file - --skip-unknown")]
 pub struct Arguments {
-    /// Run folder or shipped model [default: tales-kuramoto]
+    /// Run folder or shipped model [default: enwik8-kuramoto-1m]
     run: Option<PathBuf>,
     /// Text to go on from [default: how a paragraph of the corpus begins]
     #[arg(long, short)]

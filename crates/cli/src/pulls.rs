@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Run folder of a Kuramoto model, or shipped model [default: tales-kuramoto]
+    /// Run folder of a Kuramoto model, or shipped model [default: enwik8-kuramoto-1m]
     run: Option<PathBuf>,
     /// Text to run through the model, no longer than its context
     #[arg(long)]

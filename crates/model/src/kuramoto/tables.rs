@@ -17,6 +17,8 @@ pub(crate) struct PackedFeedForward<F> {
 
 #[derive(Debug)]
 struct DriftTable<F> {
+    /// The first layer that uses it.
+    layer: usize,
     cos: AlignedVec<F>,
     sin: AlignedVec<F>,
 }
@@ -51,7 +53,11 @@ impl<F: Real> Tables<F> {
             emb_psi: AlignedVec::zeros(v * 2 * k),
             emb_preactivations: AlignedVec::zeros(v * m),
             drift: (0..model.drift_tables())
-                .map(|_| DriftTable { cos: AlignedVec::zeros(t * k), sin: AlignedVec::zeros(t * k) })
+                .map(|layer| DriftTable {
+                    layer,
+                    cos: AlignedVec::zeros(t * k),
+                    sin: AlignedVec::zeros(t * k),
+                })
                 .collect(),
             gates: model.slots.gates.iter().map(|set| PackedMap::new(set.columns, 2 * k)).collect(),
             feed_forward: model.slots.feed_forward.iter().map(|_| block()).collect(),
@@ -116,9 +122,8 @@ impl Kuramoto {
     pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
         let Shape { v, k, m, .. } = Shape::for_model(self);
         let slots = &self.slots;
-        let layers: Vec<usize> = (0..tables.drift.len()).collect();
-        for_each_pair(&mut tables.drift, &layers, |table, &layer| {
-            drift::table(&self.omega(parameters, layer), 0, &mut table.cos, &mut table.sin);
+        for_each_pair(&mut tables.drift, &slots.layers, |table, _| {
+            drift::table(&self.omega(parameters, table.layer), 0, &mut table.cos, &mut table.sin);
         });
         for_each_pair(&mut tables.gates, &slots.gates, |packed, slots| {
             packed.pack(slots.weight.slice(parameters), slots.columns, 2 * k);
