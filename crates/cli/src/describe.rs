@@ -1,6 +1,6 @@
 //! A run in a few lines, before it is trained.
 
-use crate::table::{count, thousands};
+use crate::table::{counted, thousands};
 use kuramoto_model::ModelKind;
 use kuramoto_train::Config;
 use kuramoto_train::config::Length;
@@ -16,7 +16,7 @@ pub fn model(config: &Config, parameters: usize) -> String {
         "{kind}{ablations}: {} parameters ({symbol} = {}, {}), {} protocol, seed {}\n",
         thousands(parameters),
         config.model.width(),
-        count(config.model.layers(), "layer"),
+        counted(config.model.layers(), "layer"),
         config.protocol.name(),
         config.seed,
     );
@@ -31,7 +31,7 @@ pub fn model(config: &Config, parameters: usize) -> String {
         let vocabulary = config.model.vocab();
         let fresh = match vocabulary - from.known_bytes {
             0 => format!("all {vocabulary} bytes are known there"),
-            fresh => format!("{fresh} of {} start anew", count(vocabulary, "byte")),
+            fresh => format!("{fresh} of {} start anew", counted(vocabulary, "byte")),
         };
         text += &format!("starts from step {} of {}: {fresh}\n", thousands(from.step as usize), from.run);
     }
@@ -41,19 +41,19 @@ pub fn model(config: &Config, parameters: usize) -> String {
 /// The corpus and its splits.
 pub fn corpus(name: &str, vocabulary: usize, splits: [usize; 3]) -> String {
     let [train, validation, test] = splits.map(thousands);
-    let distinct = count(vocabulary, "distinct byte");
+    let distinct = counted(vocabulary, "distinct byte");
     format!("{name}: {distinct}; {train} to train, {validation} to validate, {test} to test\n")
 }
 
 /// How long it is trained.
 pub fn length(config: &Config, steps: u64, steps_per_epoch: u64) -> String {
     let epochs = match (config.length, steps as f64 / steps_per_epoch as f64) {
-        (Length::Epochs(epochs), _) => count(epochs as usize, "epoch"),
+        (Length::Epochs(epochs), _) => counted(epochs as usize, "epoch"),
         (_, epochs) if epochs < 0.01 => "less than 0.01 epochs".into(),
         (_, epochs) => format!("{epochs:.2} epochs"),
     };
     let batch = &config.batch;
-    format!("{} of {} x {} bytes ({epochs})", count(steps as usize, "step"), batch.sequences, batch.context)
+    format!("{} of {} x {} bytes ({epochs})", counted(steps as usize, "step"), batch.sequences, batch.context)
 }
 
 /// How far a result is from the fewest bits per byte that are possible.

@@ -123,7 +123,7 @@ impl Arguments {
         let (kept, skipped): (Vec<u8>, Vec<u8>) =
             given.into_iter().partition(|&byte| known[usize::from(byte)].is_some());
         if !skipped.is_empty() {
-            let count = crate::table::count(skipped.len(), "byte");
+            let count = crate::table::counted(skipped.len(), "byte");
             let shown = text::quoted(&skipped[..skipped.len().min(20)]);
             let more = if skipped.len() > 20 { " .." } else { "" };
             crate::note(&format!("left out {count} that {} does not have: {shown}{more}", corpus.name));

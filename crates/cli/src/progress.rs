@@ -2,7 +2,7 @@
 
 use crate::describe;
 use crate::signals::Signals;
-use crate::table::{count, thousands};
+use crate::table::{counted, thousands};
 use indicatif::{ProgressBar, ProgressStyle};
 use kuramoto_train::{Observer, Row, State, TrainingPlan};
 use std::time::{Duration, Instant};
@@ -186,10 +186,10 @@ fn describe(plan: &TrainingPlan) -> String {
         describe::model(&plan.config, plan.parameters),
         describe::corpus(&plan.corpus, plan.vocabulary, plan.splits),
         describe::length(&plan.config, plan.steps, plan.steps_per_epoch),
-        count(plan.threads, "thread"),
+        counted(plan.threads, "thread"),
         plan.device,
         plan.planned_bytes.div_ceil(1_000_000),
-        count(plan.validation_bytes, "byte"),
+        counted(plan.validation_bytes, "byte"),
         plan.run.display(),
     )
 }

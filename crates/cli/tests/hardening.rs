@@ -117,7 +117,7 @@ fn an_older_checkpoint_on_request() {
         "pulls run --prompt once",
         "lesion run --text text --doses 0,1",
         "export run --to x.npz --text text",
-        "export run --to hf --out hf",
+        "export run --to weights --out hf",
     ];
     for command in commands {
         let line = format!("{command} --checkpoint last");
@@ -171,8 +171,8 @@ fn forged_times_are_no_panic() {
     // A state whose hashes are forged along with it.
     fs::write(&summary, honest_summary).unwrap();
     fs::write(&metrics, honest_rows).unwrap();
-    let step = at.join("run/checkpoints/step-30");
-    for forged in ["-1.0", "1e308"] {
+    for (taken, forged) in [(30, "-1.0"), (31, "1e308")] {
+        let step = at.join(format!("run/checkpoints/step-{taken}"));
         let text = fs::read_to_string(step.join("state.json")).unwrap();
         let mut state: Value = serde_json::from_str(&text).unwrap();
         state["seconds"] = serde_json::from_str(forged).unwrap();
@@ -183,7 +183,7 @@ fn forged_times_are_no_panic() {
         manifest["files"]["state.json"] =
             serde_json::json!({ "bytes": text.len(), "sha256": kuramoto_train::hash::of(text.as_bytes()) });
         fs::write(step.join("manifest.json"), manifest.to_string()).unwrap();
-        let (code, out, said) = run(at, "train --resume run");
+        let (code, out, said) = run(at, &format!("train --resume run --steps {}", taken + 1));
         assert_eq!(code, Some(0), "{said}");
         assert!(!said.contains("panicked"), "{forged}: {said}");
         assert!(forged != "-1.0" || out.contains("an unknown time"), "{out}");
@@ -312,7 +312,7 @@ fn a_full_disk_is_named() {
     for (line, part) in [
         ("export run --to full/x.npz --text text", "full/x.npz cannot be written"),
         ("export run --to full/x.zarr --text text", "full/x.zarr cannot be written"),
-        ("export run --to hf --out full/hf", "cannot be written"),
+        ("export run --to weights --out full/hf", "cannot be written"),
         ("diagnose run --text text --against none --out full/d", "full/d"),
         ("lesion run --text text --doses 0,1 --out full/l", "full/l"),
         ("simulate --oscillators 10 --settle 1 --measure 1 --out full/s", "full/s"),
@@ -366,15 +366,15 @@ fn a_killed_export_can_be_repeated() {
         assert_eq!((code, hidden()), (Some(0), 0), "{to}: {said}");
     }
     // Weights without their configuration are what a kill leaves; others are not ours to replace.
-    assert_eq!(run(at, "export run --to hf --out hf").0, Some(0));
-    refused(at, "export run --to hf --out hf", 1, "config.json is there already");
+    assert_eq!(run(at, "export run --to weights --out hf").0, Some(0));
+    refused(at, "export run --to weights --out hf", 1, "config.json is there already");
     fs::remove_file(at.join("hf/config.json")).unwrap();
     fs::write(at.join("hf/.model.safetensors.partial"), "half").unwrap();
-    assert_eq!(run(at, "export run --to hf --out hf").0, Some(0));
+    assert_eq!(run(at, "export run --to weights --out hf").0, Some(0));
     assert!(!at.join("hf/.model.safetensors.partial").exists());
     fs::remove_file(at.join("hf/config.json")).unwrap();
     fs::write(at.join("hf/model.safetensors"), "mine").unwrap();
-    refused(at, "export run --to hf --out hf", 1, "model.safetensors is there already");
+    refused(at, "export run --to weights --out hf", 1, "model.safetensors is there already");
     assert_eq!(fs::read_to_string(at.join("hf/model.safetensors")).unwrap(), "mine");
 }
 

@@ -2,20 +2,27 @@
 //! elsewhere.
 //!
 //! `server` has the routes, `connections` limits how many clients there are and how slow they may be, and
-//! `guard` admits only requests that have the link's token; `catalogue` lists the runs under a folder and reads their rows, which `live` streams; `inspect` runs a
-//! model on a text, with and without interventions; `message` is the format of the arrays it sends.
+//! `guard` admits only requests that have the link's token; `catalogue` lists the runs under a folder and
+//! reads their rows, which `live` streams; `inspect` runs a model on a text, with and without interventions;
+//! `message` is the format of the arrays it sends.
 //!
 //! ```
-//! use kuramoto_explorer::{Options, Server};
+//! use kuramoto_explorer::{Limits, Options, Server};
 //!
 //! # fn main() -> std::io::Result<()> {
 //! # tokio::runtime::Runtime::new()?.block_on(async {
-//! let folders = vec!["runs".into()];
-//! let options = Options { folders, address: [127, 0, 0, 1].into(), port: 0, at_a_time: 2 };
+//! let options = Options {
+//!     folders: vec!["runs".into()],
+//!     address: [127, 0, 0, 1].into(),
+//!     port: 0,
+//!     at_a_time: 2,
+//!     limits: Limits::default(),
+//! };
 //! let server = Server::bind(&options).await?;
 //! assert!(server.link().starts_with("http://127.0.0.1:"));
-//! // Serves until its argument is done; here at once.
-//! server.run(std::future::ready(())).await
+//! let serving = tokio::spawn(server.run()); // until the program ends
+//! # serving.abort();
+//! # Ok(())
 //! # })
 //! # }
 //! ```

@@ -139,14 +139,14 @@ pub fn apply(config: &mut KuramotoConfig, names: &[impl AsRef<str>]) -> Result<(
     config.validate()
 }
 
-/// Names of the rows that `config` is switched by, in the paper's order.
+/// Names of the rows and variants that `config` is switched by, in their order.
 pub fn applied(config: &KuramotoConfig) -> Vec<&'static str> {
-    let is_applied = |ablation: &&Ablation| {
+    let is_applied = |ablation: &Ablation| {
         let mut switched = config.clone();
         (ablation.apply)(&mut switched);
         switched == *config
     };
-    ABLATIONS.iter().filter(is_applied).map(|ablation| ablation.name).collect()
+    Ablation::all().filter(is_applied).map(|ablation| ablation.name).collect()
 }
 
 /// Why `second` means nothing once `first` is applied.

@@ -139,6 +139,7 @@ fn what_differs_from_the_preset_is_found() {
     assert_eq!(resolved("", &[]).changes_in_words(), "");
     assert_eq!(resolved("seed = 3\nmodel.kind = 'transformer'", &[]).changes_in_words(), "");
     assert_eq!(resolved("", &["no-value-gate"]).changes_in_words(), "no-value-gate");
+    assert_eq!(resolved("", &["wrapped-angles"]).changes_in_words(), "wrapped-angles");
     assert_eq!(
         resolved("optimizer.learning-rate = 0.01\nmodel.layers = 2", &["linear-gates"]).changes_in_words(),
         "linear-gates, model.layers=2, optimizer.learning-rate=0.01"

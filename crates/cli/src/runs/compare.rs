@@ -2,7 +2,6 @@
 
 use crate::matching::percent_apart;
 use crate::table::{Table, thousands};
-use crate::text::printable;
 use anyhow::Result;
 use kuramoto_train::compare::{Comparison, Point};
 use std::path::PathBuf;
@@ -27,7 +26,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return crate::print(&format!("{}\n", serde_json::to_string(&found)?));
     }
     let [first, second] = &found.runs;
-    let mut text = format!("A  {}\nB  {}\n\n", name(&first.run), name(&second.run));
+    let mut text = format!("A  {}\nB  {}\n\n", first.run.display(), second.run.display());
 
     let mut table = Table::new(&["", "A", "B"]).left_aligned(&[1, 2]);
     let bits = |value: Option<f64>| value.map_or_else(|| "-".into(), |bits| format!("{bits:.4}"));
@@ -84,10 +83,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         text += "they were not trained on the same corpus: bits per byte of one say nothing of the other\n";
     }
     crate::print(&text)
-}
-
-fn name(run: &std::path::Path) -> String {
-    printable(run.to_string_lossy().as_bytes())
 }
 
 /// At most [`ROWS`] of the points, the last one among them.

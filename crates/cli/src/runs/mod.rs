@@ -6,7 +6,6 @@ mod notes;
 use crate::choice::choice;
 use crate::program::program;
 use crate::table::{Table, thousands};
-use crate::text::printable;
 use anyhow::{Result, bail};
 use clap::Subcommand;
 use kuramoto_model::ModelKind;
@@ -125,7 +124,7 @@ fn show(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         return crate::print(&format!("{}\n", serde_json::to_string(&runs)?));
     }
-    let folder = printable(arguments.folder.to_string_lossy().as_bytes());
+    let folder = arguments.folder.display();
     if folders.is_empty() {
         return crate::print(&format!("no runs in {folder} yet; `{} train` makes one\n", program()));
     }
@@ -158,9 +157,9 @@ impl Arguments {
 type Column = (&'static str, bool, fn(&Listed) -> String);
 
 const COLUMNS: [Column; 15] = [
-    ("run", true, |run| printable(run.run.to_string_lossy().as_bytes())),
+    ("run", true, |run| run.run.display().to_string()),
     ("model", true, |run| run.model.into()),
-    ("corpus", true, |run| printable(run.corpus.as_bytes())),
+    ("corpus", true, |run| run.corpus.clone()),
     ("parameters", false, |run| thousands(run.parameters)),
     ("seed", false, |run| run.seed.to_string()),
     ("steps", false, |run| thousands(run.steps as usize)),
@@ -176,8 +175,8 @@ const COLUMNS: [Column; 15] = [
         Protocol::Paper => format!("{}, paper", run.preset),
     }),
     ("tags", true, |run| run.notes.tags.iter().cloned().collect::<Vec<_>>().join(", ")),
-    ("note", true, |run| printable(run.notes.note.replace('\n', " ").as_bytes())),
-    ("changes", true, |run| printable(run.changes_in_words.as_bytes())),
+    ("note", true, |run| run.notes.note.replace('\n', " ")),
+    ("changes", true, |run| run.changes_in_words.clone()),
 ];
 
 fn bits(value: Option<f64>) -> String {

@@ -1,7 +1,7 @@
 //! `kuramoto runs note`, `tag` and `remove`: what people do with a run besides training it.
 
 use crate::program::{program, quoted};
-use crate::table::count;
+use crate::table::counted;
 use crate::wrong;
 use anyhow::{Context, Result};
 use kuramoto_train::disk::System;
@@ -76,8 +76,8 @@ pub fn remove(arguments: &RemoveArguments) -> Result<()> {
     let what = format!(
         "{folder} ({}, {}; {}, {})",
         listed.status,
-        count(listed.steps as usize, "step"),
-        count(files, "file"),
+        counted(listed.steps as usize, "step"),
+        counted(files, "file"),
         indicatif::DecimalBytes(bytes)
     );
     if !arguments.yes {

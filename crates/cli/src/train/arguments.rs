@@ -1,12 +1,15 @@
 //! The flags of `kuramoto train`, and the configuration keys they set.
 
+// Doc comments of flags are their help: `[preset]` is no link there.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 use crate::choice::help_with_choices;
 use crate::chosen::Chosen;
 use anyhow::{Context, Result};
 use clap::ArgAction;
 use kuramoto_engine::{Cpu, Group};
 use kuramoto_model::ModelKind;
-use kuramoto_model::ablation::ABLATIONS;
+use kuramoto_model::ablation::{ABLATIONS, Ablation, VARIANTS};
 use kuramoto_train::config::{Policy, Schedule};
 use kuramoto_train::presets::{Preset, Protocol};
 use kuramoto_train::{Config, CorpusOptions, Error, NewRun, Overlay, Which};
@@ -173,8 +176,14 @@ pub struct Keys {
 }
 
 fn ablation_help() -> String {
-    let rows = ABLATIONS.map(|ablation| format!("\n{:<22} {}", ablation.name, ablation.title));
-    format!("Rows of the paper's ablation table, separated by commas:{}", rows.concat())
+    let rows = |rows: &[Ablation]| -> String {
+        rows.iter().map(|row| format!("\n{:<22} {}", row.name, row.title)).collect()
+    };
+    format!(
+        "Rows of the paper's ablation table, separated by commas:{}\nand variants that it has no row for:{}",
+        rows(&ABLATIONS),
+        rows(&VARIANTS)
+    )
 }
 
 /// A flag, its key, and what was given for it.

@@ -4,7 +4,7 @@ use super::advice::{self, Trained};
 use crate::describe::above_floor;
 use crate::program::{listed, program, quoted};
 use crate::progress::seconds;
-use crate::table::{count, thousands};
+use crate::table::{counted, thousands};
 use crate::text;
 use anyhow::Result;
 use kuramoto_train::generate::{Sampling, default_prompt, generate};
@@ -39,7 +39,7 @@ pub fn conclusion(run: &Run, summary: &Summary, cache: Option<&Path>) -> Result<
     if let Some(bits) = summary.test_bits_per_byte {
         lines.push(format!("test {bits:.3} bits per byte"));
     }
-    lines.push(format!("{} read in {time}; saved in {folder}\n", count(summary.tokens as usize, "byte")));
+    lines.push(format!("{} read in {time}; saved in {folder}\n", counted(summary.tokens as usize, "byte")));
     if let Some(share) = summary.exchange_share {
         lines.push(format!(
             "{:.1}% of the time went into exchanging gradients and waiting for each other\n",
@@ -81,7 +81,7 @@ pub fn already_done(run: &Run, patience_given: bool) -> Result<Option<(Summary, 
         Ended::Finished if summary.steps >= steps && !untested => format!(
             "{folder} is finished: it has taken all of its {}{bits}\ntrain it longer with: {program} train \
              --resume {folder} --steps {}\n",
-            count(summary.steps as usize, "step"),
+            counted(summary.steps as usize, "step"),
             2 * summary.steps
         ),
         Ended::EarlyStop if !patience_given && !untested => format!(

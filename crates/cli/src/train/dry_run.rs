@@ -2,7 +2,7 @@
 
 use crate::describe;
 use crate::progress::seconds;
-use crate::table::count;
+use crate::table::counted;
 use anyhow::Result;
 use kuramoto_train::{NewRun, Setting, Split};
 
@@ -31,13 +31,13 @@ pub fn run(new: &NewRun, setting: &Setting<'_>, json: bool) -> Result<()> {
         describe::corpus(&identity.name, identity.vocabulary.len(), splits),
         describe::length(config, estimate.steps, steps_per_epoch),
         prepared.planned_bytes.div_ceil(1_000_000),
-        count(estimate.threads, "thread"),
+        counted(estimate.threads, "thread"),
         estimate.device,
         seconds(estimate.seconds),
         estimate.seconds_per_step,
-        count(estimate.measured_steps as usize, "step"),
+        counted(estimate.measured_steps as usize, "step"),
         estimate.seconds_per_validation,
-        count(estimate.validations as usize, "validation"),
+        counted(estimate.validations as usize, "validation"),
         config.to_toml(),
     ))
 }

@@ -10,7 +10,7 @@ pub use arguments::Arguments;
 use crate::processes::{self, Follower};
 use crate::progress::{Progress, Style};
 use crate::signals::{self, Signals};
-use crate::table::{count, thousands};
+use crate::table::{counted, thousands};
 use anyhow::{Context, Result};
 use kuramoto_engine::Processes;
 use kuramoto_kernels::peak;
@@ -102,12 +102,12 @@ fn survey(config: &Config) {
     // What cannot be listed now could be read before: training does not need it any more.
     let Ok(Some(survey)) = config.source().and_then(|source| source.survey()) else { return };
     let folder = &config.data.corpus;
-    let (files, bytes) = (count(survey.files, "file"), thousands(survey.bytes as usize));
+    let (files, bytes) = (counted(survey.files, "file"), thousands(survey.bytes as usize));
     crate::note(&format!("{folder}: {files} of {bytes} bytes in all"));
     let [first, others @ ..] = &survey.binary[..] else { return };
     let more = match others.len() {
         0 => "is".into(),
-        more => format!("and {} are", count(more, "other")),
+        more => format!("and {} are", counted(more, "other")),
     };
     crate::note(&format!(
         "warning: {} {more} not text (it has a zero byte): every byte of a corpus is learned; if that is not \

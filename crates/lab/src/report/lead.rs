@@ -9,6 +9,7 @@ use crate::scale::Scale;
 use crate::statistics::mean;
 use kuramoto_report::document::{Block, Cell, Table};
 use kuramoto_report::table::thousands;
+use std::collections::BTreeSet;
 
 /// The first blocks of a report.
 pub fn blocks(plan: &Plan, results: &Results, as_in_paper: bool, length: &str) -> Vec<Block> {
@@ -41,11 +42,8 @@ const SMOKE: &str = "This is a smoke test: it shows that plans, runs, statistics
                      nothing, so no claim of the paper is judged. Use --scale study for that.";
 
 fn sizes(arms: &[&ArmResults]) -> Vec<String> {
-    let mut sizes: Vec<String> = arms.iter().map(|arm| size(arm.budget)).collect();
-    sizes.dedup();
-    sizes.sort();
-    sizes.dedup();
-    sizes
+    let budgets: BTreeSet<usize> = arms.iter().map(|arm| arm.budget).collect();
+    budgets.into_iter().map(size).collect()
 }
 
 /// How many claims stand, fell, or stay open.
