@@ -137,6 +137,7 @@ def main():
     where = memory if memory.is_dir() and shutil.disk_usage(memory).free > 1 << 30 else None
     with tempfile.TemporaryDirectory(prefix="kuramoto-storm-", dir=where, ignore_cleanup_errors=True) as folder:
         os.chmod(folder, 0o755)
+        flags.check_commands(arguments.program)
         base = Base(arguments.program, folder)
         storms = [Storm(base, seed) for seed in seeds]
         try:

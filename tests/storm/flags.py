@@ -11,6 +11,10 @@ from program import Broken
 COMMANDS = {
     "train": [*SMALL, "--steps", "3", "--out", "new"],
     "runs": ["."],
+    "runs compare": ["run", "other"],
+    "runs note": ["run", "a note"],
+    "runs tag": ["run", "a-tag"],
+    "runs remove": ["other", "--yes"],
     "eval": ["run"],
     "generate": ["run", "--bytes", "20"],
     "diagnose": ["run", "--windows", "1", "--out", "made"],
@@ -20,6 +24,9 @@ COMMANDS = {
     "explore": [".", "--no-browser"],
     "simulate": ["--oscillators", "50", "--couplings", "1", "--settle", "1", "--measure", "1", "--out", "made"],
     "match": ["--budget", "6k"],
+    "models": [],
+    "completions": ["bash"],
+    "man": ["made"],
     "bench": ["--only", "no-such-model"],
     "lab plan": ["compare", "--scale", "smoke", "--out", "new"],
     "lab run": ["plan"],
@@ -57,6 +64,21 @@ def flags_of(binary, command):
     return _flags[command]
 
 
+def commands(binary, above=()):
+    """Every command that the help lists, with those below it."""
+    text = subprocess.run([binary, *above, "--help"], capture_output=True, text=True, check=True).stdout
+    listed = re.search(r"^Commands:\n((?:  .*\n)+)", text, re.MULTILINE)
+    names = re.findall(r"^  ([a-z-]+) ", listed[1], re.MULTILINE) if listed else []
+    below = [commands(binary, (*above, name)) for name in names if name != "help"]
+    return [command for found in below for command in found] or [" ".join(above)]
+
+
+def check_commands(binary):
+    """A command that is new must be tried too."""
+    if missing := set(commands(binary)) - set(COMMANDS):
+        raise Broken(f"tests/storm/flags.py does not try {', '.join(sorted(missing))}")
+
+
 def value(rng):
     if rng.random() < 0.1:
         return "".join(chr(rng.choice([rng.randrange(1, 128), rng.randrange(0xA0, 0xD800)])) for _ in range(rng.randrange(20)))
@@ -68,6 +90,7 @@ def value(rng):
 def absurd(trial):
     rng = trial.rng
     trial.take("done")
+    trial.take("half", "other")
     trial.take("unreported", "plan")
     os.mkfifo(trial.folder / "pipe")
     command = rng.choice(list(COMMANDS))
@@ -87,12 +110,14 @@ def absurd(trial):
         if given == "pipe" and name in READ_AS_GIVEN:
             given = "text"
         args += [f"{flag}={given}"] if rng.random() < 0.5 else [flag, given]
-    if rng.random() < 0.1:
+    if args and rng.random() < 0.1:
         args[rng.randrange(len(args))] = value(rng)
     if rng.random() < 0.05:
         args.append(value(rng))
     text = (trial.folder / "text").read_bytes()
     trial.run(*command.split(), *args, deadline=DEADLINE, serves=command == "explore")
+    if command == "runs remove" and "run" not in args and not (trial.folder / "run" / "config.toml").exists():
+        raise Broken("another run was removed than the one that was named")
     if command != "export" and "text" not in args and (trial.folder / "text").read_bytes() != text:
         raise Broken("the user's text was changed")
 

@@ -156,7 +156,8 @@ def check_error(outcome, what):
         raise Broken(f"not one line of error but {len(lines)}: {what}")
     message = outcome.err[outcome.err.index("error:") :]
     words = [word for arg in outcome.args for word in os.fsdecode(arg).lstrip("-").split("=", 1)]
-    named = any(word and word in message for word in words)
+    # Also - for standard input, and KEY = VALUE.
+    named = any(word and word in message for word in words) or re.match(r"error: (-|[\w.-]+ =) ", message)
     # A flag, a path, a key, something quoted, or what could not be shown at all.
     if not named and not re.search(r"--[a-z]|[\w.-]+/[\w.-]+|\w\.\w|'.*'|\\u\{|invalid UTF-8", message, re.DOTALL):
         raise Broken(f"the error names nothing: {what}")

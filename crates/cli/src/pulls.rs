@@ -48,6 +48,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let run = Chosen::new(arguments.run.as_deref(), FOR_TEXT)?.open()?;
     let (weights, _) = run.kuramoto(arguments.checkpoint.of(&run)?)?;
     Pulls::check(weights.network())?;
+    if arguments.prompt.is_empty() {
+        return Err(crate::wrong("--prompt", "\"\"", "give at least one byte").into());
+    }
     let tokens = run.corpus().encode("--prompt", arguments.prompt.as_bytes())?;
     check_memory(weights.network(), tokens.len(), 1)?;
     let (mut trace, mut work) = (Trace::new(weights.network()), weights.workspace());

@@ -173,9 +173,9 @@ fn wrong_input_gets_a_clear_sentence() {
         );
         assert_eq!(text.lines().count(), 1, "{line}: one sentence: {text}");
     }
-    // An empty prompt is a text without bytes.
+    // An empty prompt is a text without bytes; the message names the flag.
     let output = kuramoto(folder.path()).args(["pulls", "run", "--prompt", ""]).output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("the text is empty"));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: --prompt = \"\""));
     assert_eq!(fs::read(folder.path().join("there.npz")).unwrap(), b"mine");
     assert!(!folder.path().join("a.npz").exists());
 }
