@@ -216,7 +216,7 @@ fn without_a_run_commands_use_a_model_that_comes_with_the_program() {
         assert!(output.status.success(), "{arguments:?}: {error}");
         (String::from_utf8_lossy(&output.stdout).into_owned(), error)
     };
-    for model in ["tales-kuramoto", "enwik8-kuramoto-1m"] {
+    for model in ["tales-kuramoto", "enwik8-kuramoto-1m", "enwik8-transformer-1m"] {
         assert!(said(&["models"]).0.contains(model));
         assert!(said(&["generate", model, "--prompt", "Anna was a ", "--bytes", "20"]).0.len() >= 20);
     }

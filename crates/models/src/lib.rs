@@ -52,8 +52,11 @@ macro_rules! shipped {
     };
 }
 
-static MODELS: [Shipped; 2] =
-    [shipped!("enwik8-kuramoto-1m", "step-2000"), shipped!("tales-kuramoto", "step-1400")];
+static MODELS: [Shipped; 3] = [
+    shipped!("enwik8-kuramoto-1m", "step-2000"),
+    shipped!("enwik8-transformer-1m", "step-2000"),
+    shipped!("tales-kuramoto", "step-1400"),
+];
 
 /// Every shipped model.
 pub fn all() -> &'static [Shipped] {
