@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 fuzz() {
     local target=$1 found="$work/$1"
     mkdir -p "$found/corpus" "$found/artifacts"
-    # A target that needs more than a second, or a gigabyte, for one input has a fault too.
+    # A target that needs more than ten seconds, or a gigabyte, for one input has a fault too.
     if cargo fuzz run --sanitizer none "$target" "$found/corpus" "fuzz/corpus/$target" -- \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=8192 \
         -artifact_prefix="$found/artifacts/" >"$found/log" 2>&1; then

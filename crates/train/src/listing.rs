@@ -111,10 +111,15 @@ impl Listed {
     }
 }
 
-/// When the first file that a run never changes was written.
+/// When a run was started, from the name of its first file of events, which a copy of the run keeps. A
+/// published model has none.
 fn started(folder: &Path) -> Option<String> {
-    let time = fs::metadata(folder.join("corpus.json")).and_then(|file| file.modified()).ok()?;
-    Some(DateTime::<Utc>::from(time).format("%Y-%m-%dT%H:%M:%SZ").to_string())
+    let seconds = |entry: fs::DirEntry| -> Option<i64> {
+        let name = entry.file_name();
+        name.to_str()?.strip_prefix("events.out.tfevents.")?.split('.').next()?.parse().ok()
+    };
+    let first = fs::read_dir(folder).ok()?.flatten().filter_map(seconds).min()?;
+    Some(DateTime::<Utc>::from_timestamp(first, 0)?.format("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// Every run folder at or below `folder`, at most `depth` folders down, in order of their paths. Links are

@@ -7,7 +7,7 @@
 use crate::checkpoint::{self, Snapshot};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
-use crate::metrics;
+use crate::metrics::{self, Row};
 use crate::run::{Run, Summary, Which};
 use kuramoto_engine::Arenas;
 use kuramoto_model::with_network;
@@ -54,7 +54,9 @@ fn write(disk: &dyn Disk, run: &Run, which: Which, summary: &Summary, folder: &P
     }
     let rows = metrics::read(&run.folder().join("metrics.jsonl"))?;
     let rows = rows.iter().filter(|row| row.validation_bits_per_byte.is_some());
-    let rows: String = rows.map(metrics::Row::to_line).collect();
+    // How busy the machine was that trained it says nothing of the model.
+    let of_model = |row: &Row| Row { utilisation: None, ..row.clone() }.to_line();
+    let rows: String = rows.map(of_model).collect();
     disk::replace(disk, &folder.join("metrics.jsonl"), rows.as_bytes())?;
     published.save_summary(disk, summary)?;
     let card = card(&published, summary, state.step, &weights);

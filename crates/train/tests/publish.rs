@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use kuramoto_train::disk::System;
+use kuramoto_train::listing::Listed;
 use kuramoto_train::publish::publish;
 use kuramoto_train::{Run, Which, checkpoint, metrics};
 use std::fs;
@@ -27,6 +28,10 @@ fn it_has_the_weights_of_the_run_and_cannot_be_resumed() {
     assert_eq!(rows.iter().map(|row| row.step).collect::<Vec<_>>(), [4, 8, 12]);
     let step = published.step(Which::Best).unwrap();
     assert!(!checkpoint::folder(&model, step).join("optimizer.safetensors").exists());
+
+    // Not when it was copied.
+    assert!(Listed::read(run.folder()).unwrap().started.is_some());
+    assert_eq!(Listed::read(&model).unwrap().started, None);
 
     let (_, corpus) = tiny("");
     let refusal = train(&published, &corpus, &System, 1, &mut ()).unwrap_err().to_string();
