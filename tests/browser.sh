@@ -1,16 +1,13 @@
 #!/usr/bin/env bash
-# The explorer's page and reports of the lab in headless Chromium, driven by Playwright. Installs what it needs where
-# that is possible, and says so where it is not. SCREENSHOTS=FOLDER keeps pictures.
+# The explorer's page and reports of the lab in headless Chromium, driven by Playwright. SCREENSHOTS=FOLDER keeps
+# pictures.
 # usage: tests/browser.sh [FOLDER of a plan with a report; a small one is made without]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tests/common.sh
 
 command -v node >/dev/null && command -v npm >/dev/null || skip "node and npm are not installed"
-if ! command -v chromium >/dev/null; then
-    command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ] || skip "chromium is not installed"
-    { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || skip "chromium cannot be installed"
-fi
+command -v chromium >/dev/null || packages chromium
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp tests/browser/*.mjs "$work"

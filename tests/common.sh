@@ -1,10 +1,18 @@
-# Sourced by the extra test layers: what to say where something cannot be had, and a Python with packages.
+# Sourced by the extra test layers: what to say where something cannot be had, packages of the system, and a
+# Python with packages.
 
 skip() {
     echo "skipped: $1"
     # Continuous integration has everything: what is skipped there was not tested.
     [ "${CI:-}" != true ] || exit 1
     exit 0
+}
+
+# packages PACKAGE..: with the system's package manager, which nothing but continuous integration may change
+packages() {
+    [ "${CI:-}" = true ] || skip "this needs Debian's packages $*, which only continuous integration installs"
+    { apt-get update && apt-get install -y --no-install-recommends "$@"; } >/dev/null 2>&1 ||
+        skip "$* cannot be installed"
 }
 
 # python_with FOLDER PACKAGE..: a virtual environment in FOLDER/venv

@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
 # Compiles report.tex of every plan folder given, and of the results kept here, with LaTeX: no error, no table that is
-# wider than the page. LaTeX comes from Debian's packages; it is installed where CI is set, and otherwise used if there.
+# wider than the page.
 # usage: tests/latex.sh [FOLDER..]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tests/common.sh
 
 if ! { command -v pdflatex && kpsewhich booktabs.sty; } >/dev/null 2>&1; then
-    [ "${CI:-}" = true ] || skip "pdflatex with booktabs is not installed (Debian: texlive-latex-base, texlive-latex-recommended)"
-    { apt-get update && apt-get install -y --no-install-recommends texlive-latex-base texlive-latex-recommended; } >/dev/null 2>&1 ||
-        skip "LaTeX cannot be installed"
+    packages texlive-latex-base texlive-latex-recommended
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

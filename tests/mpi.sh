@@ -1,17 +1,12 @@
 #!/usr/bin/env bash
 # Training by 1 to 4 MPI processes: the same bits as one, a killed process, a signal, another number on resuming, bad input;
 # and two hosts joined by a network alone, where namespaces can be had.
-# Needs Debian's Open MPI and libclang; installs them where it may, and skips with a line where it may not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tests/common.sh
 
 if ! command -v mpirun >/dev/null || ! command -v mpicc >/dev/null || ! ls /usr/lib/llvm*/lib/libclang* >/dev/null 2>&1; then
-    { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; } || skip "Open MPI and libclang are not installed"
-    log=$(mktemp)
-    { apt-get update && apt-get install -y --no-install-recommends libopenmpi-dev openmpi-bin libclang-dev; } >"$log" 2>&1 ||
-        skip "Open MPI and libclang cannot be installed ($(tail -n 1 "$log"))"
-    rm "$log"
+    packages libopenmpi-dev openmpi-bin libclang-dev
 fi
 
 work=$(mktemp -d)

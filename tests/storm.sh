@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A standing storm: kills, disk errors, damaged, forged and odd files, absurd flags, HTTP abuse; five minutes unless told.
+# A standing storm: kills, disk errors, damaged, forged and odd files, absurd flags, HTTP abuse; five minutes by default.
 #
 #     tests/storm.sh                                     half with a fixed seed, half with a fresh one, which is printed
 #     tests/storm.sh --seconds 7200 --seed 7             hours on request
@@ -10,10 +10,8 @@ cd "$(dirname "$0")/.."
 . tests/common.sh
 
 command -v python3 >/dev/null || skip "python3 is not installed"
-if ! command -v strace >/dev/null && [ "${CI:-}" = true ]; then
-    apt-get install --yes --quiet strace >/dev/null 2>&1 || true
-fi
-command -v strace >/dev/null || skip "strace, which makes system calls fail, is not installed"
+# It makes system calls fail.
+command -v strace >/dev/null || packages strace
 strace -qqq -o /dev/null --seccomp-bpf -f -e inject=getcwd:error=EIO true 2>/dev/null ||
     skip "strace may not trace here (try it as root, or with --cap-add SYS_PTRACE in a container)"
 
