@@ -95,8 +95,8 @@ for _ in $(seq 300); do
     sleep 1
 done
 cat "$plan"/logs/*.log
-"$program" lab status "$plan"
-[ "$("$program" lab status "$plan" | grep --count finished)" -eq 2 ] || { squeue; tail "$folder"/slurm*.log; exit 1; }
+"$program" lab status "$plan" | tee "$folder/status"
+grep --quiet "^2 of 2 runs finished" "$folder/status" || { squeue; tail "$folder"/slurm*.log; exit 1; }
 "$program" lab submit "$plan" --slurm | grep "nothing to submit"
 
 echo "cancelling a plan: what runs saves, and is not queued again"

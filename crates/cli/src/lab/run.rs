@@ -92,9 +92,9 @@ impl Screen {
     /// Says how it went.
     fn close(&self, plan: &Plan) -> Result<ExitCode> {
         self.whole.finish_and_clear();
-        let folder = plan.folder().display();
+        let (program, folder) = (program(), quoted(&plan.folder().to_string_lossy()));
         if self.signals.came() {
-            let again = format!("{} lab run {}", program(), quoted(&plan.folder().to_string_lossy()));
+            let again = format!("{program} lab run {folder}");
             crate::print(&format!("stopped; everything is saved. Go on with: {again}\n"))?;
             return Ok(ExitCode::from(self.signals.exit_code()));
         }
@@ -102,7 +102,7 @@ impl Screen {
             [&self.ran, &self.finished, &self.taken, &self.failed].map(|count| count.load(Ordering::Relaxed));
         crate::print(&format!(
             "{} done, {finished} done before, {taken} trained by other processes, {failed} failed\ntheir \
-             report: kuramoto lab report {folder}\n",
+             report: {program} lab report {folder}\n",
             counted(ran, "run")
         ))?;
         // Who asked for one run must not take it for finished when another process has it.

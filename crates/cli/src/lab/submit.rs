@@ -1,5 +1,6 @@
 //! `kuramoto lab submit`: a plan as a job array.
 
+use crate::program::{program, quoted};
 use crate::table::counted;
 use anyhow::{Context, Result, bail};
 use kuramoto_lab::Plan;
@@ -144,10 +145,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let job = String::from_utf8_lossy(&answer.stdout).trim().to_string();
     crate::print(&format!(
-        "submitted {} as job {job}: {}\nwatch them with: kuramoto lab status {}\n",
+        "submitted {} as job {job}: {}\nwatch them with: {} lab status {}\n",
         path.display(),
         counted(indices.len(), "task"),
-        plan.folder().display()
+        program(),
+        quoted(&plan.folder().to_string_lossy())
     ))
 }
 
