@@ -99,7 +99,7 @@ fn scalars(row: &Row) -> Vec<u8> {
     tensorboard::scalars(wall_time(), row.step, fixed.chain(named))
 }
 
-/// The keys that runs are told apart by, the same for every run and model.
+/// The keys that distinguish runs, the same for every run and model.
 fn hyperparameters(run: &Run) -> Result<Vec<u8>> {
     use tensorboard::Hyperparameter::{Name, Number};
     let config = run.config();
