@@ -52,6 +52,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(crate::wrong("--prompt", "\"\"", "give at least one byte").into());
     }
     let tokens = run.corpus().encode("--prompt", arguments.prompt.as_bytes())?;
+    let context = run.config().batch.context;
+    if tokens.len() > context {
+        let allowed = format!("this model reads at most {context} at a time; give the last of them");
+        return Err(crate::wrong("--prompt", format!("{} bytes", tokens.len()), allowed).into());
+    }
     check_memory(weights.network(), tokens.len(), 1)?;
     let (mut trace, mut work) = (Trace::new(weights.network()), weights.workspace());
     weights.forward(&tokens, &mut work, &mut trace)?;

@@ -145,6 +145,7 @@ fn wrong_input_gets_a_clear_sentence() {
         ("diagnose run --checkpoint step-7", "step-7"),
         ("pulls run --prompt a --token 3", "bytes 0 to 0"),
         ("pulls run --prompt €", "does not occur in tales"),
+        ("pulls run --prompt aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "--prompt = 33 bytes"),
         ("lesion run --doses 2", "from 0 to 1"),
         ("lesion run --what tau --head 0", "acts on all heads"),
         ("lesion run --interventions edges", "is not understood"),

@@ -86,16 +86,22 @@ impl Kuramoto {
 
     /// The drift rates of a layer, learned or not.
     pub fn omega<'a, F: Real>(&self, parameters: &'a [F], layer: usize) -> Cow<'a, [F]> {
-        let schedule = |j: usize| {
-            let period = self.heads().kh();
-            F::from_f64(rope::rate(self.config.rotary_base, j % period, period))
-        };
-        match self.config.drift {
-            Drift::Learned => self.slots.omega[layer].slice(parameters).into(),
-            Drift::Shared => self.slots.omega[0].slice(parameters).into(),
-            Drift::Fixed => (0..self.config.width).map(schedule).collect(),
-            Drift::None => vec![F::ZERO; self.config.width].into(),
+        match self.slots.omega.get(layer).or(self.slots.omega.first()) {
+            Some(slot) => slot.slice(parameters).into(),
+            None => self.initial_omega().into(),
         }
+    }
+
+    /// The rates that every layer starts with.
+    fn initial_omega<F: Real>(&self) -> Vec<F> {
+        let rate = |j: usize| match self.config.drift {
+            Drift::None => F::ZERO,
+            Drift::Learned | Drift::Shared | Drift::Fixed => {
+                let period = self.heads().kh();
+                F::from_f64(rope::rate(self.config.rotary_base, j % period, period))
+            }
+        };
+        (0..self.config.width).map(rate).collect()
     }
 
     /// Tables of drift: of every layer, or one for all.

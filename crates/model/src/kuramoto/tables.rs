@@ -17,10 +17,18 @@ pub(crate) struct PackedFeedForward<F> {
 
 #[derive(Debug)]
 struct DriftTable<F> {
-    /// The first layer that uses it.
-    layer: usize,
     cos: AlignedVec<F>,
     sin: AlignedVec<F>,
+}
+
+impl<F: Real> DriftTable<F> {
+    /// Of so many positions.
+    fn new(omega: &[F], positions: usize) -> Self {
+        let len = positions * omega.len();
+        let mut table = DriftTable { cos: AlignedVec::zeros(len), sin: AlignedVec::zeros(len) };
+        drift::table(omega, 0, &mut table.cos, &mut table.sin);
+        table
+    }
 }
 
 /// Derived from the parameters once per step, shared by all threads.
@@ -52,13 +60,7 @@ impl<F: Real> Tables<F> {
         Tables {
             emb_psi: AlignedVec::zeros(v * 2 * k),
             emb_preactivations: AlignedVec::zeros(v * m),
-            drift: (0..model.drift_tables())
-                .map(|layer| DriftTable {
-                    layer,
-                    cos: AlignedVec::zeros(t * k),
-                    sin: AlignedVec::zeros(t * k),
-                })
-                .collect(),
+            drift: (0..model.drift_tables()).map(|_| DriftTable::new(&model.initial_omega(), t)).collect(),
             gates: model.slots.gates.iter().map(|set| PackedMap::new(set.columns, 2 * k)).collect(),
             feed_forward: model.slots.feed_forward.iter().map(|_| block()).collect(),
             readout: PackedMap::new(v, 2 * k),
@@ -122,8 +124,9 @@ impl Kuramoto {
     pub(super) fn derive_tables<F: Real>(&self, parameters: &[F], tables: &mut Tables<F>) {
         let Shape { v, k, m, .. } = Shape::for_model(self);
         let slots = &self.slots;
-        for_each_pair(&mut tables.drift, &slots.layers, |table, _| {
-            drift::table(&self.omega(parameters, table.layer), 0, &mut table.cos, &mut table.sin);
+        // Rates that are not learned keep the table that was made with their start.
+        for_each_pair(&mut tables.drift, &slots.omega, |table, omega| {
+            drift::table(omega.slice(parameters), 0, &mut table.cos, &mut table.sin);
         });
         for_each_pair(&mut tables.gates, &slots.gates, |packed, slots| {
             packed.pack(slots.weight.slice(parameters), slots.columns, 2 * k);
