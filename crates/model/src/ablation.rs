@@ -112,11 +112,6 @@ impl Ablation {
             ),
         })
     }
-
-    /// True if it is a row of the paper's table.
-    pub fn is_of_the_paper(&self) -> bool {
-        ABLATIONS.contains(self)
-    }
 }
 
 /// Switches `config` by every ablation of `names`, or says which two contradict each other.
