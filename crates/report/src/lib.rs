@@ -26,6 +26,7 @@
 pub mod csv;
 pub mod document;
 pub mod figure;
+pub mod samples;
 pub mod statistics;
 pub mod table;
 mod wrap;

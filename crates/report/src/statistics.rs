@@ -64,7 +64,7 @@ impl Interval {
 }
 
 /// Draws of a bootstrap; its seed is fixed, so a report is the same every time.
-const RESAMPLES: usize = 10_000;
+pub(crate) const RESAMPLES: usize = 10_000;
 
 /// 95% percentile bootstrap interval of a statistic over resampled units; NaN of fewer than two, which show
 /// no spread.
@@ -179,7 +179,7 @@ pub fn order_p(a: &[f64], b: &[f64]) -> f64 {
     (hits + 1) as f64 / (RESAMPLES + 1) as f64
 }
 
-fn below(random: &mut ChaCha8Rng, end: usize) -> usize {
+pub(crate) fn below(random: &mut ChaCha8Rng, end: usize) -> usize {
     ((u64::from(random.next_u32()) * end as u64) >> 32) as usize
 }
 
