@@ -28,15 +28,15 @@ pub enum Arm {
     },
     /// The unchanged Kuramoto model, which ablations are compared with.
     Reference,
-    /// The Kuramoto model with one row of the ablation table.
+    /// The Kuramoto model with one row of the ablation table, or a variant beyond it.
     Ablation(Ablation),
-    /// A cell of heads by layers.
+    /// A cell of heads by layers, each one of [`GRID`], or the [base](Arm::base).
     Grid {
         /// Which model.
         model: ModelKind,
-        /// Attention heads, one of [`GRID`].
+        /// Attention heads.
         heads: usize,
-        /// Layers, one of [`GRID`].
+        /// Layers.
         layers: usize,
     },
 }
@@ -68,11 +68,27 @@ impl Arm {
         let compared = Protocol::VARIANTS
             .iter()
             .flat_map(move |&protocol| models().map(move |model| Arm::Compare { model, protocol }));
-        let ablated = [Arm::Reference].into_iter().chain(ABLATIONS.map(Arm::Ablation));
+        let ablated = [Arm::Reference].into_iter().chain(Ablation::all().map(Arm::Ablation));
         let sizes = || GRID.flat_map(|heads| GRID.map(move |layers| (heads, layers)));
         let cells = models()
             .flat_map(move |model| sizes().map(move |(heads, layers)| Arm::Grid { model, heads, layers }));
-        compared.chain(ablated).chain(cells)
+        compared.chain(ablated).chain(models().map(Arm::base)).chain(cells)
+    }
+
+    /// The shape of Tables 1 to 3, one head and four layers, which the grid's cells are compared with.
+    pub fn base(model: ModelKind) -> Arm {
+        Arm::Grid { model, heads: 1, layers: 4 }
+    }
+
+    /// True if the paper's table has it. The grid's base is in Table 1; variants of the layer that the paper
+    /// discusses without trying them are in none.
+    pub fn is_in_paper(self) -> bool {
+        match self {
+            Arm::Compare { protocol, .. } => protocol == Protocol::Paper,
+            Arm::Ablation(row) => ABLATIONS.contains(&row),
+            Arm::Grid { model, .. } => self != Arm::base(model),
+            Arm::Reference => true,
+        }
     }
 
     /// The table it belongs to.
@@ -129,7 +145,7 @@ impl FromStr for Arm {
             allowed: format!(
                 "choose MODEL-PROTOCOL such as kuramoto-tuned, reference, an ablation ({}), or MODEL-hH-lL \
                  such as transformer-h{}-l{}",
-                ABLATIONS.map(|row| row.name).join(", "),
+                Ablation::all().map(|row| row.name).collect::<Vec<_>>().join(", "),
                 GRID.start(),
                 GRID.end(),
             ),
@@ -171,12 +187,14 @@ fn fields<S: Serializer>(arm: Arm, key: &'static str, serializer: S) -> Result<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kuramoto_model::ablation::VARIANTS;
     use std::collections::BTreeSet;
 
     #[test]
     fn every_arm_is_read_back_from_its_name() {
         let names: BTreeSet<String> = Arm::all().map(|arm| arm.to_string()).collect();
-        assert_eq!(names.len(), 4 + 14 + 50, "no two arms share a name");
+        assert_eq!(names.len(), 4 + 14 + VARIANTS.len() + 2 + 50, "no two arms share a name");
+        assert_eq!(Arm::all().filter(|arm| arm.is_in_paper()).count(), 2 + 14 + 50);
         for arm in Arm::all() {
             assert_eq!(arm.to_string().parse::<Arm>().unwrap(), arm);
             let json = serde_json::to_string(&arm).unwrap();

@@ -34,7 +34,7 @@
 //! for run in &plan.runs {
 //!     run_one(&plan, run, &corpora, Setting::new(&device), &mut ())?;
 //! }
-//! report::write(&plan, &Results::gather(&plan)?)?;
+//! report::write(&plan, &Results::gather(&plan))?;
 //! assert!(folder.join("report.html").exists());
 //! # Ok(())
 //! # }
@@ -43,7 +43,10 @@
 pub mod arm;
 mod check;
 pub mod claims;
+pub mod differences;
+pub mod equal;
 pub mod error;
+mod failure;
 pub mod paper;
 pub mod plan;
 mod proof;

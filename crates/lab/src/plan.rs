@@ -7,12 +7,14 @@
 use crate::arm::Arm;
 use crate::check::check;
 use crate::error::{Error, Result};
-use crate::request::{Experiment, Request};
+use crate::paper;
+use crate::request::{Experiment, Request, located};
 use crate::scale::Scale;
 use kuramoto_engine::Device;
 use kuramoto_model::ModelConfig;
 use kuramoto_train::{Config, Corpus, Identity, Split, disk, hash};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -74,7 +76,28 @@ impl Plan {
         if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::plan(folder, "the folder is not empty: choose another with --out"));
         }
-        let runs = runs(request, cache)?;
+        let plan = Plan::of(request, folder, &mut |_, config| corpus(config, cache))?;
+        let path = folder.join(FILE);
+        let json = serde_json::to_vec_pretty(&plan).expect("a plan is plain data");
+        let written = kuramoto_report::write(folder, "plan.json", json);
+        written.map_err(|error| Error::plan(path, format!("it cannot be written: {error}")))?;
+        Ok(plan)
+    }
+
+    /// A plan that is not written, to see what it would cost. The paper's corpora need not be there: it says how
+    /// many bytes and byte values they have.
+    pub fn draft(request: &Request, folder: &Path, cache: &Path) -> Result<Plan> {
+        Plan::of(request, folder, &mut |named, config| {
+            corpus(config, cache).or_else(|error| paper::identity(named).ok_or(error))
+        })
+    }
+
+    fn of(
+        request: &Request,
+        folder: &Path,
+        open: &mut dyn FnMut(&str, &Config) -> Result<Identity>,
+    ) -> Result<Plan> {
+        let runs = runs(request, open)?;
         check(&runs).map_err(|why| {
             let other = "ask for other budgets, corpora or --set keys";
             Error::plan(folder, format!("no plan was written: {why}; {other}"))
@@ -88,11 +111,12 @@ impl Plan {
             folder: folder.to_path_buf(),
         };
         plan.digest = plan.digest_of_rest();
-        let path = folder.join(FILE);
-        let json = serde_json::to_vec_pretty(&plan).expect("a plan is plain data");
-        let written = kuramoto_report::write(folder, "plan.json", json);
-        written.map_err(|error| Error::plan(path, format!("it cannot be written: {error}")))?;
         Ok(plan)
+    }
+
+    /// The run of the lowest seed of every cell.
+    pub fn cells(&self) -> impl Iterator<Item = &Planned> {
+        self.runs.iter().filter(|run| run.seed == 0)
     }
 
     /// Reads a plan. Its digest proves that it is what [`Plan::create`] wrote, which needs no second check.
@@ -196,33 +220,44 @@ struct Rest<'a> {
     runs: &'a [Planned],
 }
 
-/// Every run of a request.
-fn runs(request: &Request, cache: &Path) -> Result<Vec<Planned>> {
-    let corpora: Vec<&str> = match request.corpora.as_slice() {
-        [] => vec![request.scale.corpus()],
-        named => named.iter().map(String::as_str).collect(),
-    };
-    let seeds = request.seeds.unwrap_or(request.scale.seeds());
-    if seeds == 0 {
+/// Every run of a request; `open` gives a corpus by what it was asked for as.
+fn runs(request: &Request, open: &mut dyn FnMut(&str, &Config) -> Result<Identity>) -> Result<Vec<Planned>> {
+    if request.seeds == Some(0) {
         return Err(Error::Choice {
             what: "seeds",
             value: "0".into(),
             allowed: "it must be at least 1".into(),
         });
     }
-    let arms = request.chosen_arms()?;
-    let sized =
-        || arms.iter().flat_map(|&arm| request.budgets_of(arm).into_iter().map(move |budget| (arm, budget)));
+    let mut cells = Vec::new();
+    for arm in request.chosen_arms()? {
+        for named in request.corpora_of(arm) {
+            cells.extend(request.budgets_of(arm).into_iter().map(|budget| (arm, named, budget)));
+        }
+    }
+    one_location(request, &cells)?;
+    let mut opened: BTreeMap<&str, Identity> = BTreeMap::new();
+    let mut seeds = BTreeMap::new();
+    for (i, &(arm, named, budget)) in cells.iter().enumerate() {
+        if !opened.contains_key(named) {
+            opened.insert(named, open(named, &request.config(arm, named, budget, 0)?)?);
+        }
+        seeds.insert(i, request.seeds_of(arm, &opened[named].name, budget));
+    }
     let mut runs = Vec::new();
-    for named in corpora {
-        let mut opened: Option<Identity> = None;
-        // Seed by seed, so that a plan that is stopped early has compared all arms.
-        for (seed, (arm, budget)) in (0..seeds).flat_map(|seed| sized().map(move |sized| (seed, sized))) {
+    // Corpus by corpus, and seed by seed, so that a plan that is stopped early has compared all arms.
+    let mut order: Vec<&str> = Vec::new();
+    for &(_, named, _) in &cells {
+        if !order.contains(&named) {
+            order.push(named);
+        }
+    }
+    let most = seeds.values().copied().max().unwrap_or(0);
+    for (named, seed) in order.into_iter().flat_map(|named| (0..most).map(move |seed| (named, seed))) {
+        let here = cells.iter().enumerate().filter(|(i, cell)| cell.1 == named && seed < seeds[i]);
+        for (_, &(arm, named, budget)) in here {
+            let corpus = &opened[named];
             let mut config = request.config(arm, named, budget, seed)?;
-            let corpus = match &mut opened {
-                Some(corpus) => corpus,
-                none => none.insert(Corpus::open(&config.source()?, cache)?.identity().clone()),
-            };
             config.resolve(corpus)?;
             runs.push(Planned {
                 index: runs.len(),
@@ -238,6 +273,30 @@ fn runs(request: &Request, cache: &Path) -> Result<Vec<Planned>> {
         }
     }
     Ok(runs)
+}
+
+/// One path cannot be the place of two corpora.
+fn one_location(request: &Request, cells: &[(Arm, &str, usize)]) -> Result<()> {
+    let unplaced: BTreeSet<&str> =
+        cells.iter().map(|cell| cell.1).filter(|named| located(named).is_none()).collect();
+    if request.data_path.is_empty() || unplaced.len() < 2 {
+        return Ok(());
+    }
+    let names: Vec<&str> = unplaced.into_iter().collect();
+    Err(Error::Choice {
+        what: "data-path",
+        value: format!("{:?}", request.data_path),
+        allowed: format!(
+            "the plan has {}: give each its own with --data, as in --data {}=PATH",
+            names.join(" and "),
+            names.join("=PATH,")
+        ),
+    })
+}
+
+/// The corpus of a configuration.
+fn corpus(config: &Config, cache: &Path) -> Result<Identity> {
+    Ok(Corpus::open(&config.source()?, cache)?.identity().clone())
 }
 
 /// Operations of all steps, validations and the test.

@@ -2,6 +2,7 @@
 
 use crate::arm::{Arm, PaperTable};
 use crate::error::{Error, Result};
+use crate::paper;
 use crate::scale::Scale;
 use kuramoto_train::data::Source;
 use kuramoto_train::presets::{self, Preset, Protocol};
@@ -91,13 +92,34 @@ impl Request {
     }
 
     /// True if the experiment has this arm. Both recipes are compared unless the scale or the user names one.
+    /// Variants that the paper has no row for are there for those who name them. The grid's base is in Table 1,
+    /// so a plan of all tables has it already.
     fn offers(&self, arm: Arm) -> bool {
         let only = self.protocol.or((self.scale == Scale::Paper).then_some(Protocol::Paper));
-        let recipe = match arm {
+        let wanted = match arm {
             Arm::Compare { protocol, .. } => only.is_none_or(|only| only == protocol),
-            _ => true,
+            Arm::Ablation(_) => arm.is_in_paper() || self.arms.contains(&arm),
+            Arm::Grid { model, .. } => arm != Arm::base(model) || self.experiment == Experiment::Grid,
+            Arm::Reference => true,
         };
-        self.experiment.holds(arm.table()) && recipe
+        self.experiment.holds(arm.table()) && wanted
+    }
+
+    /// Corpora, as they were asked for or as the scale has them; at the paper's, for every table its own.
+    pub(crate) fn corpora_of(&self, arm: Arm) -> Vec<&str> {
+        match (&self.corpora[..], self.scale) {
+            ([], Scale::Paper) => {
+                paper::CORPORA.into_iter().filter(|corpus| paper::has_corpus(arm.table(), corpus)).collect()
+            }
+            ([], _) => vec![self.scale.corpus()],
+            (named, _) => named.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// How many seeds an arm has: as asked for, at the paper's scale as the paper has, else the scale's.
+    pub(crate) fn seeds_of(&self, arm: Arm, corpus: &str, budget: usize) -> u64 {
+        let papers = (self.scale == Scale::Paper).then(|| paper::seeds(arm, corpus, budget)).flatten();
+        self.seeds.or(papers).unwrap_or(self.scale.seeds())
     }
 
     /// The recipe of an arm.
@@ -124,10 +146,7 @@ impl Request {
         let preset = if budget < 5_000_000 { Preset::OneMillion } else { Preset::FiveMillion };
         let preset = self.overlaid_choice("preset").unwrap_or(preset);
         let protocol = self.overlaid_choice("protocol").unwrap_or(self.protocol_of(arm));
-        let (corpus, path) = match corpus.split_once('=') {
-            Some((name, path)) if Source::is_name(name) => (name, path),
-            _ => (corpus, &*self.data_path),
-        };
+        let (corpus, path) = located(corpus).unwrap_or((corpus, &self.data_path));
         let mut config = presets::config(preset, protocol, arm.model());
         config.seed = seed;
         config.budget = budget;
@@ -152,4 +171,31 @@ impl Request {
     fn overlaid_choice<T: FromStr>(&self, key: &str) -> Option<T> {
         self.overlays.iter().rev().find_map(|overlay| overlay.table.get(key)?.as_str()?.parse().ok())
     }
+}
+
+/// A corpus that is given as NAME=PATH.
+pub(crate) fn located(corpus: &str) -> Option<(&str, &str)> {
+    corpus.split_once('=').filter(|(name, _)| Source::is_name(name))
+}
+
+/// The configuration that the paper gives an arm at a size, before the corpus decides vocabulary and width.
+pub(crate) fn papers_config(arm: Arm, corpus: &str, budget: usize, seed: u64) -> Config {
+    let request = Request {
+        experiment: Experiment::Paper,
+        scale: Scale::Paper,
+        corpora: vec![],
+        arms: vec![],
+        data_path: String::new(),
+        seeds: None,
+        budgets: vec![],
+        protocol: None,
+        overlays: vec![],
+    };
+    let arm = match arm {
+        Arm::Compare { model, .. } => Arm::Compare { model, protocol: Protocol::Paper },
+        // A variant that the paper does not have differs from its reference.
+        arm if !arm.is_in_paper() && matches!(arm, Arm::Ablation(_)) => Arm::Reference,
+        arm => arm,
+    };
+    request.config(arm, corpus, budget, seed).expect("the paper's own configuration is well formed")
 }

@@ -1,13 +1,16 @@
 //! What the finished runs of a plan came to, gathered into arms over seeds.
 
 use crate::arm::{Arm, with_table_as_name};
-use crate::claims::{Claim, RankAgreement, claims, rank_agreements};
+use crate::claims::{Claim, RankAgreement, claims, rank_agreements, value};
+use crate::differences::is_papers;
+use crate::equal::{Axis, Equal, equals};
 use crate::error::{Error, Result};
-use crate::paper::{self, Published};
+use crate::paper::{self, Part, Published};
 use crate::plan::{Plan, Planned};
 use crate::runner::{Proven, Status, status};
 use crate::statistics::median;
 use kuramoto_model::ModelKind;
+use kuramoto_report::samples::separated;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::{Summary, disk, metrics};
 use serde::{Deserialize, Serialize};
@@ -31,6 +34,22 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Where it was on an axis after so many bytes. Seconds are those of its median speed, so that pauses and
+    /// a busy machine do not count.
+    pub fn at(&self, axis: Axis, bytes: u64) -> f64 {
+        let config = &self.planned.config;
+        match axis {
+            Axis::Bytes => bytes as f64,
+            Axis::Operations => bytes as f64 * config.model.flops(config.batch.context).training,
+            Axis::Seconds => bytes as f64 / self.bytes_per_second,
+        }
+    }
+
+    /// Why it ended, in words.
+    pub(crate) fn ended(&self) -> String {
+        self.summary.ended_in_words()
+    }
+
     fn read(plan: &Plan, planned: &Planned, proven: Proven) -> Result<Finished> {
         let rows = metrics::read(&plan.run_folder(planned).join("metrics.jsonl"))?;
         let speeds: Vec<f64> = rows.iter().map(|row| row.tokens_per_second).collect();
@@ -59,11 +78,15 @@ pub struct ArmResults {
     pub budget: usize,
     /// Its finished runs, by seed.
     pub runs: BTreeMap<u64, Finished>,
-    /// The paper's validation, where the paper has this cell; for an ablation, its difference to the
-    /// reference.
+    /// True if its runs are the paper's in all that the paper fixes.
+    pub as_in_paper: bool,
+    /// The paper's validation of the same arm on the same corpus, at its own size; for an ablation, its
+    /// difference to the reference.
     pub paper: Option<Published>,
     /// The paper's test, where it has one.
     pub paper_test: Option<Published>,
+    /// Seeds whose validation is separated from the cluster of the others. They count like all others.
+    pub separated: Vec<u64>,
 }
 
 impl ArmResults {
@@ -90,12 +113,31 @@ impl ArmResults {
 
     /// Best validations, in order of seeds.
     pub fn validations(&self) -> Vec<f64> {
-        self.runs.values().filter_map(|run| run.summary.validation_bits_per_byte).collect()
+        self.values(Part::Validation)
     }
 
     /// Tests with the best parameters, in order of seeds; empty where none was asked for.
     pub fn tests(&self) -> Vec<f64> {
-        self.runs.values().filter_map(|run| run.summary.test_bits_per_byte).collect()
+        self.values(Part::Test)
+    }
+
+    /// Values on a part of the corpus, in order of seeds.
+    pub(crate) fn values(&self, part: Part) -> Vec<f64> {
+        self.runs.values().filter_map(|run| value(run, part)).collect()
+    }
+
+    /// The same without separated seeds.
+    pub(crate) fn clustered(&self, part: Part) -> Vec<f64> {
+        let rest = self.runs.iter().filter(|(seed, _)| !self.separated.contains(seed));
+        rest.filter_map(|(_, run)| value(run, part)).collect()
+    }
+
+    /// The paper's values on a part of the corpus.
+    pub(crate) fn published(&self, part: Part) -> Option<Published> {
+        match part {
+            Part::Validation => self.paper,
+            Part::Test => self.paper_test,
+        }
     }
 
     /// Differences of a value to `other` in the seeds both have.
@@ -112,22 +154,58 @@ pub struct Results {
     pub arms: Vec<ArmResults>,
     /// Every claim that can be looked at.
     pub claims: Vec<Claim>,
-    /// Of the ablations, where there are any; one for each corpus.
+    /// Both models at equal bytes, operations and seconds.
+    pub equals: Vec<Equal>,
+    /// Of the ablations on the paper's corpus, where there are any; one for each size.
     pub ranks: Vec<RankAgreement>,
     /// Finished runs and planned runs.
     pub progress: (usize, usize),
+    /// Runs that failed, or whose folders do not hold what they should.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unusable: Vec<Unusable>,
+}
+
+/// A run that cannot be used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Unusable {
+    /// Its place in the plan.
+    pub index: usize,
+    /// What was compared.
+    pub arm: Arm,
+    /// Its seed.
+    pub seed: u64,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 impl Results {
-    /// Gathers what is finished; every run is proven on the way.
-    pub fn gather(plan: &Plan) -> Result<Results> {
-        let mut found = Vec::new();
+    /// Gathers what is finished; every run is proven on the way. One that cannot be used hides no other.
+    pub fn gather(plan: &Plan) -> Results {
+        let (mut found, mut unusable) = (Vec::new(), Vec::new());
         for planned in &plan.runs {
-            if let Status::Finished(proven) = status(plan, planned)? {
-                found.push(Finished::read(plan, planned, *proven)?);
+            let finished = match status(plan, planned) {
+                Ok(Status::Finished(proven)) => {
+                    Finished::read(plan, planned, *proven).map_err(|e| e.to_string())
+                }
+                Ok(Status::Failed(failure)) => Err(failure.to_string()),
+                Ok(Status::Missing | Status::Begun | Status::Training) => continue,
+                Err(error) => Err(error.to_string()),
+            };
+            match finished {
+                Ok(finished) => found.push(finished),
+                Err(why) => {
+                    // A report may be moved with its plan, and says nothing of the machine it was made on.
+                    let why = why.replace(&*plan.folder().to_string_lossy(), &plan.name());
+                    unusable.push(Unusable {
+                        index: planned.index,
+                        arm: planned.arm,
+                        seed: planned.seed,
+                        why,
+                    });
+                }
             }
         }
-        Ok(Results::of(plan, found))
+        Results::of(plan, found, unusable)
     }
 
     /// Reads what an earlier report of the plan gathered, for plans whose run folders were not kept. What
@@ -148,11 +226,11 @@ impl Results {
             found.push(run.finished(planned));
         }
         found.sort_by_key(|run| run.planned.index);
-        Ok(Results::of(plan, found))
+        Ok(Results::of(plan, found, stored.unusable))
     }
 
     /// Of finished runs in the plan's order.
-    fn of(plan: &Plan, finished: Vec<Finished>) -> Results {
+    fn of(plan: &Plan, finished: Vec<Finished>, unusable: Vec<Unusable>) -> Results {
         let progress = (finished.len(), plan.runs.len());
         let mut arms: Vec<ArmResults> = Vec::new();
         for run in finished {
@@ -165,13 +243,27 @@ impl Results {
                     arm: planned.arm,
                     corpus: planned.corpus.clone(),
                     budget: planned.budget,
-                    paper: published_validation(planned),
+                    as_in_paper: is_papers(planned),
+                    paper: paper::validated(planned.arm, &planned.corpus, paper_budget(planned)),
                     paper_test: published_test(planned),
+                    separated: Vec::new(),
                     runs: [(planned.seed, run)].into(),
                 }),
             }
         }
-        Results { claims: claims(&arms, plan.scale), ranks: rank_agreements(&arms), arms, progress }
+        for arm in &mut arms {
+            let validated = |(seed, run): (&u64, &Finished)| Some((*seed, value(run, Part::Validation)?));
+            let (seeds, values): (Vec<u64>, Vec<f64>) = arm.runs.iter().filter_map(validated).unzip();
+            arm.separated = separated(&values).into_iter().map(|place| seeds[place]).collect();
+        }
+        Results {
+            claims: claims(&arms, plan.scale),
+            equals: equals(&arms),
+            ranks: rank_agreements(&arms),
+            arms,
+            progress,
+            unusable,
+        }
     }
 }
 
@@ -182,6 +274,8 @@ pub(crate) const FILE: &str = "report.json";
 #[derive(Deserialize)]
 struct Stored {
     arms: Vec<StoredArm>,
+    #[serde(default)]
+    unusable: Vec<Unusable>,
 }
 
 #[derive(Deserialize)]
@@ -221,27 +315,15 @@ impl StoredRun {
     }
 }
 
-/// The paper's size that a budget is, or stands for.
-fn paper_size(budget: usize) -> &'static str {
-    if budget == 5_000_000 { "5m" } else { "1m" }
-}
-
-/// The paper's validation of the same cell.
-fn published_validation(planned: &Planned) -> Option<Published> {
-    match planned.arm {
-        Arm::Compare { model, .. } => {
-            paper::compared(&planned.corpus, paper_size(planned.budget), model, "val")
-        }
-        Arm::Reference => None,
-        Arm::Ablation(row) => paper::ablated(row),
-        Arm::Grid { model, heads, layers } => paper::gridded(model, heads, layers),
-    }
+/// The paper's budget that a run has, or stands for.
+fn paper_budget(planned: &Planned) -> usize {
+    paper::budget_for(planned.arm.table(), planned.budget)
 }
 
 /// The paper's test of the same cell; only Tables 1 and 2 have one.
 fn published_test(planned: &Planned) -> Option<Published> {
     let Arm::Compare { model, .. } = planned.arm else { return None };
-    paper::compared(&planned.corpus, paper_size(planned.budget), model, "test")
+    paper::compared(&planned.corpus, paper_budget(planned), model, Part::Test)
 }
 
 /// Every Kuramoto arm with the transformer of the same protocol, corpus and size.

@@ -5,6 +5,8 @@
 //! left alone.
 
 use crate::error::{Error, Result};
+use crate::failure;
+pub use crate::failure::Failure;
 use crate::plan::{Plan, Planned};
 use crate::proof;
 pub use crate::proof::Proven;
@@ -26,6 +28,8 @@ pub enum Status {
     Training,
     /// Finished, and every file is what it was then.
     Finished(Box<Proven>),
+    /// Stopped at a bad step, as it would again: what is trained depends on the configuration alone.
+    Failed(Failure),
 }
 
 /// Where a planned run is; an error if what is in its folder is not that run.
@@ -39,7 +43,10 @@ pub fn status(plan: &Plan, planned: &Planned) -> Result<Status> {
     if run.is_training() {
         return Ok(Status::Training);
     }
-    Ok(proof::finished(&run)?.map_or(Status::Begun, |proven| Status::Finished(Box::new(proven))))
+    if let Some(proven) = proof::finished(&run)? {
+        return Ok(Status::Finished(Box::new(proven)));
+    }
+    Ok(failure::read(&run)?.map_or(Status::Begun, Status::Failed))
 }
 
 /// The folder must hold the planned run and no other.
@@ -102,6 +109,8 @@ pub enum Outcome {
     WasFinished(Box<Summary>),
     /// Another process has it.
     Taken,
+    /// It stopped at a bad step, now or before.
+    Failed(Failure),
 }
 
 /// Runs one run of a plan from wherever it is.
@@ -115,6 +124,7 @@ pub fn run_one(
     match status(plan, planned)? {
         Status::Finished(proven) => return Ok(Outcome::WasFinished(Box::new(proven.summary))),
         Status::Training => return Ok(Outcome::Taken),
+        Status::Failed(failure) => return Ok(Outcome::Failed(failure)),
         Status::Missing | Status::Begun => {}
     }
     let corpus = corpora.of(plan, planned)?;
@@ -133,7 +143,14 @@ pub fn run_one(
     if let Some(proven) = proof::finished(session.run())? {
         return Ok(Outcome::WasFinished(Box::new(proven.summary)));
     }
-    let summary = session.train(observer)?;
+    let summary = match session.train(observer) {
+        Err(kuramoto_train::Error::BadStep { step, why, .. }) => {
+            let failure = Failure { step, why };
+            failure::write(session.run(), &failure)?;
+            return Ok(Outcome::Failed(failure));
+        }
+        trained => trained?,
+    };
     if summary.ended != Ended::Interrupted {
         proof::write(session.run(), &summary)?;
     }

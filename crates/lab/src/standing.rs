@@ -19,7 +19,7 @@ pub struct Standing {
     pub begun: usize,
     /// Not begun.
     pub missing: usize,
-    /// Folders that do not hold what they should.
+    /// Stopped at a bad step, or folders that do not hold what they should.
     pub failed: usize,
     /// Operations that are still to be done.
     pub flops_left: f64,
@@ -36,7 +36,7 @@ impl Standing {
         let left = |(run, status): (&Planned, &Result<Status>)| match status {
             Ok(Status::Missing) => run.flops,
             Ok(Status::Begun | Status::Training) => run.flops * (1.0 - share_done(plan, run)),
-            Ok(Status::Finished(_)) | Err(_) => 0.0,
+            Ok(Status::Finished(_) | Status::Failed(_)) | Err(_) => 0.0,
         };
         let speed = |(run, status): (&Planned, &Result<Status>)| match status {
             Ok(Status::Finished(proven)) => Some(run.flops / proven.summary.seconds),
@@ -48,7 +48,7 @@ impl Standing {
             training: count(|run| matches!(run, Ok(Status::Training))),
             begun: count(|run| matches!(run, Ok(Status::Begun))),
             missing: count(|run| matches!(run, Ok(Status::Missing))),
-            failed: count(Result::is_err),
+            failed: count(|run| matches!(run, Ok(Status::Failed(_)) | Err(_))),
             flops_left: pairs().map(left).sum(),
             flops_per_second: (!speeds.is_empty()).then(|| median(&speeds)),
             runs,

@@ -5,7 +5,7 @@
 //! the same one.
 
 use crate::error::{Error, Result};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::runner::{Status, status};
 use kuramoto_engine::Cpu;
 use kuramoto_train::disk;
@@ -66,15 +66,11 @@ impl Task {
     }
 }
 
-/// Indices of the runs that are not finished; an error if a folder holds something else.
-pub fn unfinished(plan: &Plan) -> Result<Vec<usize>> {
-    let mut left = Vec::new();
-    for run in &plan.runs {
-        if !matches!(status(plan, run)?, Status::Finished(_)) {
-            left.push(run.index);
-        }
-    }
-    Ok(left)
+/// Indices of the runs that are left to do.
+pub fn unfinished(plan: &Plan) -> Vec<usize> {
+    // A folder that holds something else fails its own task, and no other.
+    let left = |run: &&Planned| !matches!(status(plan, run), Ok(Status::Finished(_) | Status::Failed(_)));
+    plan.runs.iter().filter(left).map(|run| run.index).collect()
 }
 
 /// The array script.

@@ -1,10 +1,11 @@
 //! Plans are complete and deterministic, run what is missing, and refuse what they did not make.
 
 use kuramoto_engine::Cpu;
+use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::{Corpora, Outcome, Status, run_one, status};
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::submit::{self, Kubernetes, Slurm, Task};
-use kuramoto_lab::{Experiment, Plan, Request};
+use kuramoto_lab::{Experiment, PaperTable, Plan, Planned, Request, report};
 use kuramoto_model::ModelConfig;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::{Observer, Overlay, Row, Run, Setting, State};
@@ -60,8 +61,117 @@ fn every_table_has_its_arms() {
     };
     assert_eq!(arms(Experiment::Compare, "compare"), 4, "two models under two recipes");
     assert_eq!(arms(Experiment::Ablations, "ablations"), 14);
-    assert_eq!(arms(Experiment::Grid, "grid"), 2 * 5 * 5);
+    assert_eq!(arms(Experiment::Grid, "grid"), 2 * 5 * 5 + 2, "and both models' shape of Table 1");
     assert_eq!(arms(Experiment::Paper, "paper"), 4 + 14 + 50);
+}
+
+/// Tables 1 to 4 as the paper has them: which runs, on which corpora, with how many seeds.
+#[test]
+fn the_papers_plan_is_the_papers_set() {
+    let whole = Request { scale: Scale::Paper, overlays: vec![], ..request(Experiment::Paper) };
+    // Nothing is read: the paper says how large its corpora are.
+    let plan = Plan::draft(&whole, Path::new("unused"), Path::new("no cache")).unwrap();
+    let count = |of: &dyn Fn(&Planned) -> bool| plan.runs.iter().filter(|run| of(run)).count();
+    let in_table = |table: PaperTable| move |run: &Planned| run.arm.table() == table;
+    assert_eq!(count(&in_table(PaperTable::Compare)), 8 * 5 + 1, "six seeds of Kuramoto 5M on enwik8");
+    assert_eq!(count(&in_table(PaperTable::Ablations)), 14 * 5);
+    assert_eq!(count(&in_table(PaperTable::Grid)), 50 * 3);
+    assert_eq!(count(&|run| run.corpus == "codeparrot"), 20);
+    assert_eq!(count(&|run| run.corpus == "codeparrot" && run.arm.table() != PaperTable::Compare), 0);
+    let six = |run: &Planned| run.arm.to_string() == "kuramoto-paper" && run.budget == 5_000_000;
+    assert_eq!(count(&|run| six(run) && run.corpus == "enwik8"), 6);
+    // The counts of the paper's Table 5 and its text, both vocabularies.
+    for parameters in [1_003_386, 974_845, 4_968_410, 4_997_461, 1_001_978, 973_881, 4_965_210, 4_995_249] {
+        assert!(count(&|run| run.parameters == parameters) >= 5, "{parameters}");
+    }
+    let fewer = Request { seeds: Some(2), ..whole };
+    let plan = Plan::draft(&fewer, Path::new("unused"), Path::new("no cache")).unwrap();
+    assert_eq!(plan.runs.len(), 2 * (8 + 14 + 50));
+    assert!(!Path::new("unused").exists(), "a draft writes nothing");
+}
+
+/// One path cannot be that of two corpora.
+#[test]
+fn two_corpora_need_two_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let both = Request { scale: Scale::Paper, data_path: "enwik8".into(), ..request(Experiment::Compare) };
+    let error = Plan::create(&both, folder.path(), Path::new("unused")).unwrap_err().to_string();
+    assert!(error.contains("data-path") && error.contains("--data codeparrot=PATH,enwik8"), "{error}");
+}
+
+/// A variant that the paper has no row for is an arm for those who name it.
+#[test]
+fn variants_are_arms_where_they_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = Request { arms: vec!["no-drift".parse().unwrap()], ..request(Experiment::Ablations) };
+    let plan = Plan::create(&named, &folder.path().join("plan"), Path::new("unused")).unwrap();
+    let arms: Vec<String> = plan.cells().map(|run| run.arm.to_string()).collect();
+    assert_eq!(arms, ["reference", "no-drift"]);
+}
+
+/// A run that stops at a bad step is said to have failed, by status and report, and hides no other.
+#[test]
+fn a_run_that_failed_is_named_and_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut request = request(Experiment::Compare);
+    // A rate at which every run of the tuned protocol is lost within a few steps.
+    request.overlays.push(
+        Overlay::parse("test", "optimizer.learning-rate = 1e30\noptimizer.warmup = 0\noptimizer.clip = 0")
+            .unwrap(),
+    );
+    request.arms = vec!["kuramoto-tuned".parse().unwrap(), "transformer-tuned".parse().unwrap()];
+    let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
+    let Outcome::Failed(failure) = run(&plan, 0, &mut ()).unwrap() else { panic!("it did not fail") };
+    assert!(failure.to_string().contains("bad-steps.policy=continue"), "{failure}");
+    assert_eq!(status(&plan, &plan.runs[0]).unwrap(), Status::Failed(failure.clone()));
+    assert_eq!(run(&plan, 0, &mut ()).unwrap(), Outcome::Failed(failure.clone()), "it is not tried again");
+    assert!(!submit::unfinished(&plan).contains(&0));
+    let results = Results::gather(&plan);
+    assert_eq!((results.unusable.len(), results.unusable[0].index), (1, 0));
+    let files = report::write(&plan, &results).unwrap();
+    let markdown =
+        fs::read_to_string(files.iter().find(|path| path.ends_with("report.md")).unwrap()).unwrap();
+    assert!(
+        markdown.contains("Runs that cannot be used") && markdown.contains("stopped at step"),
+        "{markdown}"
+    );
+    // A folder that holds something else is named as well, and the report is still written.
+    let other = plan.run_folder(&plan.runs[1]);
+    fs::create_dir_all(&other).unwrap();
+    fs::write(other.join("config.toml"), "not a configuration").unwrap();
+    let results = Results::gather(&plan);
+    assert_eq!(results.unusable.len(), 2, "{:?}", results.unusable);
+    assert!(!results.unusable[1].why.contains(&*folder.path().to_string_lossy()), "no path of this machine");
+    report::write(&plan, &results).unwrap();
+    // What is not what `lab run` wrote says what to do.
+    fs::write(plan.run_folder(&plan.runs[0]).join("failed.json"), "{").unwrap();
+    let error = status(&plan, &plan.runs[0]).unwrap_err().to_string();
+    assert!(error.contains("failed.json") && error.contains("delete it"), "{error}");
+}
+
+/// Under the paper's protocol nothing stops a run but its end; one that is not finite is reported as such.
+#[test]
+fn the_papers_protocol_reports_runs_that_are_not_finite() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut request = request(Experiment::Compare);
+    request.overlays.push(
+        Overlay::parse("test", "optimizer.learning-rate = 1e30\noptimizer.clip = 0\nvalidation.every = 1")
+            .unwrap(),
+    );
+    request.arms = vec!["kuramoto-paper".parse().unwrap(), "transformer-paper".parse().unwrap()];
+    let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
+    for index in 0..plan.runs.len() {
+        let outcome = run(&plan, index, &mut ()).unwrap();
+        assert!(matches!(outcome, Outcome::Ran(_)), "{outcome:?}");
+        assert!(matches!(status(&plan, &plan.runs[index]).unwrap(), Status::Finished(_)));
+    }
+    let results = Results::gather(&plan);
+    assert_eq!(results.progress, (4, 4));
+    let files = report::write(&plan, &results).unwrap();
+    let text =
+        |name: &str| fs::read_to_string(files.iter().find(|path| path.ends_with(name)).unwrap()).unwrap();
+    assert!(text("report.md").contains("not finite"), "{}", text("report.md"));
+    assert!(text("runs.csv").contains("not finite from step"), "{}", text("runs.csv"));
 }
 
 #[test]
@@ -305,7 +415,7 @@ fn a_plan_becomes_a_job_array() {
     let folder = tempfile::tempdir().unwrap();
     let plan = plan(Experiment::Compare, &folder.path().join("it's a plan"));
     run(&plan, 1, &mut ()).unwrap();
-    let left = submit::unfinished(&plan).unwrap();
+    let left = submit::unfinished(&plan);
     assert_eq!(left, [0, 2, 3, 4, 5, 6, 7]);
     let task = Task { throttle: Some(3), cpus: 2, megabytes: None };
     let slurm = Slurm {

@@ -1,5 +1,6 @@
 //! `kuramoto lab`: plans of runs and their runner.
 
+mod cost;
 mod run;
 mod submit;
 
@@ -11,7 +12,6 @@ use anyhow::Result;
 use clap::{ArgAction, Subcommand};
 use kuramoto_kernels::peak;
 use kuramoto_lab::claims::{most_in_a_table, seeds_needed};
-use kuramoto_lab::plan::width;
 use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::Status;
 use kuramoto_lab::scale::Scale;
@@ -20,7 +20,7 @@ use kuramoto_lab::{Arm, Experiment, Plan, Planned, Request};
 use kuramoto_train::Overlay;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
@@ -52,19 +52,26 @@ struct PlanArguments {
     #[arg(long, default_value_t = Scale::Study, value_parser = choice::<Scale>())]
     scale: Scale,
     /// New folder of the plan
-    #[arg(long, value_name = "FOLDER")]
-    out: PathBuf,
-    /// Corpora, separated by commas: a name, NAME=PATH, a file or a folder [default: tales at smoke, else
-    /// enwik8]
+    #[arg(long, value_name = "FOLDER", required_unless_present = "dry_run")]
+    out: Option<PathBuf>,
+    /// Print the runs and what they cost, and write nothing; the paper's corpora need not be there
+    #[arg(long)]
+    dry_run: bool,
+    /// Estimate the cost on so many cores, besides this machine's
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    cores: Option<u32>,
+    /// Corpora, separated by commas: a name, NAME=PATH, a file or a folder [default: tales at smoke, enwik8
+    /// at study, at paper the paper's for every table]
     #[arg(long = "data", alias = "corpus", value_name = "CORPUS", value_delimiter = ',')]
     corpora: Vec<String>,
-    /// Arms, separated by commas; ablations come with their reference [default: all]
+    /// Arms, separated by commas; ablations come with their reference, variants beyond the paper's table can
+    /// be named [default: all of the paper's table]
     #[arg(long, value_name = "ARM", value_delimiter = ',')]
     arms: Vec<Arm>,
     /// Location of a named corpus
     #[arg(long, value_name = "PATH", default_value = "")]
     data_path: String,
-    /// Seeds of every arm [default: 2 at smoke, 3 at study, 5 at paper]
+    /// Seeds of every arm [default: 2 at smoke, 3 at study, at paper the paper's for every arm]
     #[arg(long)]
     seeds: Option<u64>,
     /// Parameter budgets, separated by commas [default: 6k at smoke, 168k at study, 1M and 5M at paper]
@@ -106,16 +113,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Share of the multiply-add peak that an estimate counts on: what runs of this size reached, one a core, on
-/// two cores. Small models spend more of their time outside of products.
-fn expected_utilisation(parameters: usize) -> f64 {
-    match parameters {
-        ..30_000 => 0.05,
-        30_000..500_000 => 0.45,
-        _ => 0.7,
-    }
-}
-
 /// Largest difference in parameters between models that count as matched.
 const MATCHED: f64 = 0.05;
 
@@ -133,56 +130,30 @@ fn make(arguments: &PlanArguments) -> Result<()> {
         protocol: arguments.protocol,
         overlays: overlays.collect::<Result<_, _>>()?,
     };
-    let plan =
-        Plan::create(&request, &arguments.out, &arguments.cache.clone().unwrap_or_else(default_cache))?;
-    let cores = crate::threads(None)?;
-    let peak = peak::measure(0.1);
-    let on_one_core = |run: &Planned| run.flops / (peak * expected_utilisation(run.parameters));
-    let mut table = Table::new(&[
-        "arm",
-        "table",
-        "corpus",
-        "width",
-        "parameters",
-        "difference",
-        "seeds",
-        "a run on one core",
-    ]);
-    for run in plan.runs.iter().filter(|run| run.seed == 0) {
-        table.row([
-            run.arm.to_string(),
-            run.arm.table().to_string(),
-            run.corpus.clone(),
-            width(&run.config.model),
-            thousands(run.parameters),
-            plan.off(run).map_or_else(|| "-".into(), |off| format!("{:+.1}%", 100.0 * off)),
-            plan.runs.iter().filter(|other| other.cell() == run.cell()).count().to_string(),
-            seconds(on_one_core(run)),
-        ]);
-    }
-    let total: f64 = plan.runs.iter().map(on_one_core).sum();
-    crate::print(&format!(
-        "{table}\ndifference: in parameters, of a transformer to the Kuramoto model, of an ablation to its \
-         reference\n{}, {:.2e} floating-point operations: about {} on the {} here, if nothing else runs on \
-         them\n{}run them with: {} lab run {}\n",
-        counted(plan.runs.len(), "run"),
-        plan.flops(),
-        seconds(total / cores as f64),
-        counted(cores, "core"),
-        cautions(&plan),
-        program(),
-        quoted(&plan.folder().to_string_lossy()),
-    ))
+    let cache = arguments.cache.clone().unwrap_or_else(default_cache);
+    let plan = match (&arguments.out, arguments.dry_run) {
+        (Some(out), false) => Plan::create(&request, out, &cache)?,
+        (out, _) => Plan::draft(&request, out.as_deref().unwrap_or(Path::new("plan")), &cache)?,
+    };
+    let next = match arguments.dry_run {
+        true => "nothing was written\n".into(),
+        false => {
+            format!("run them with: {} lab run {}\n", program(), quoted(&plan.folder().to_string_lossy()))
+        }
+    };
+    let costs = cost::text(&plan, arguments.cores.map(|cores| cores as usize))?;
+    crate::print(&format!("{costs}{}{next}", cautions(&plan)))
 }
 
 /// What should be known before hours are spent: seeds that can show nothing, models that do not match.
 fn cautions(plan: &Plan) -> String {
-    let seeds = plan.runs.iter().filter(|run| run.cell() == plan.runs[0].cell()).count();
+    let cells = plan.cells().map(|cell| plan.runs.iter().filter(|run| run.cell() == cell.cell()).count());
+    let seeds = cells.min().unwrap_or(0);
     let (claims, mut text) = (most_in_a_table(plan), String::new());
     if claims > 0 && seeds < seeds_needed(claims) {
         let needed = seeds_needed(claims);
         text += &format!(
-            "note: corrected for {}, {} can show nothing at 5%; it takes {needed}\n",
+            "note: corrected for {}, the paired test of {} can show nothing at 5%; it takes {needed}\n",
             counted(claims, "claim"),
             counted(seeds, "seed")
         );
@@ -211,7 +182,10 @@ fn show(arguments: &FolderArguments) -> Result<()> {
             Ok(Status::Missing) => (None, "open".into()),
             Ok(Status::Begun) => (None, "begun".into()),
             Ok(Status::Training) => (None, "running".into()),
-            Ok(Status::Finished(proven)) => (proven.summary.validation_bits_per_byte, "finished".into()),
+            Ok(Status::Finished(proven)) => {
+                (proven.summary.validation_bits_per_byte, proven.summary.ended_in_words())
+            }
+            Ok(Status::Failed(failure)) => (None, format!("failed: {failure}")),
             Err(error) => (None, error.to_string()),
         };
         let bits = bits.map_or_else(|| "-".into(), |bits| format!("{bits:.4}"));
@@ -244,7 +218,7 @@ fn summary(plan: &Plan, standing: &Standing) -> Result<String> {
     // Before any has finished, what a run of this size is expected to reach.
     let speed = standing.flops_per_second.unwrap_or_else(|| {
         let parameters = plan.runs.iter().map(|run| run.parameters).max().unwrap_or(0);
-        peak::measure(0.1) * expected_utilisation(parameters)
+        peak::measure(0.1) * cost::expected_utilisation(parameters)
     });
     text += &format!(
         "; about {} left with {} at a time\n",
@@ -259,10 +233,16 @@ fn summary(plan: &Plan, standing: &Standing) -> Result<String> {
 
 fn report(arguments: &ReportArguments) -> Result<()> {
     let plan = Plan::open(&arguments.plan)?;
-    let results = if arguments.again { Results::reread(&plan)? } else { Results::gather(&plan)? };
+    let results = if arguments.again { Results::reread(&plan)? } else { Results::gather(&plan) };
     let written = kuramoto_lab::report::write(&plan, &results)?;
     let list: Vec<String> = written.iter().map(|path| format!("    {}\n", path.display())).collect();
     let (done, planned) = results.progress;
     let planned = counted(planned, "run");
+    for run in &results.unusable {
+        crate::note(&format!(
+            "run {} ({}, seed {}) cannot be used: {}",
+            run.index, run.arm, run.seed, run.why
+        ));
+    }
     crate::print(&format!("{done} of {planned} finished; wrote\n{}", list.concat()))
 }

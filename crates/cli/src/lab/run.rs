@@ -140,11 +140,19 @@ impl Watcher for Screen {
                 count(&self.ran);
                 let bits = summary.validation_bits_per_byte.unwrap_or(f64::NAN);
                 let time = seconds(summary.seconds);
-                self.say(&format!("run {}: {name}: {bits:.4} bits per byte in {time}", run.index));
+                let ended = match summary.ended {
+                    Ended::NonFinite => format!("; {}", summary.ended_in_words()),
+                    _ => String::new(),
+                };
+                self.say(&format!("run {}: {name}: {bits:.4} bits per byte in {time}{ended}", run.index));
             }
             Ok(Outcome::WasFinished(_)) => {
                 count(&self.finished);
                 self.whole.inc((run.flops / UNIT) as u64);
+            }
+            Ok(Outcome::Failed(failure)) => {
+                count(&self.failed);
+                self.say(&format!("run {}: {name}: failed: {failure}", run.index));
             }
             Ok(Outcome::Taken) => count(&self.taken),
         }

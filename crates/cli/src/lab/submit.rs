@@ -113,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let path = submit::write(&plan, KUBERNETES_FILE, &submit::kubernetes(&plan, &task, &settings)?)?;
         return crate::print(&format!("wrote {0}; submit it with: kubectl apply -f {0}\n", path.display()));
     }
-    let indices = submit::unfinished(&plan)?;
+    let indices = submit::unfinished(&plan);
     if indices.is_empty() {
         return crate::print("every run of the plan is finished: there is nothing to submit\n");
     }

@@ -51,7 +51,9 @@ fn row(arm: &ArmResults, first: &Finished) -> Result<Vec<Cell>> {
     let shares: Vec<f64> = arm.runs.values().filter_map(|run| run.utilisation).collect();
     let memory = crate::plan::planned_memory(config, &Cpu::new(1))? as f64 / 1e6;
     let paper = match arm.arm {
-        arm::Arm::Compare { model, .. } => paper::computed(&arm.corpus, &size(arm.budget), model),
+        arm::Arm::Compare { model, .. } if paper::BUDGETS.contains(&arm.budget) => {
+            paper::computed(&arm.corpus, arm.budget, model)
+        }
         _ => None,
     };
     let (paper_speed, paper_memory) = paper.unzip();
@@ -76,7 +78,8 @@ fn row(arm: &ArmResults, first: &Finished) -> Result<Vec<Cell>> {
 pub fn ratios(results: &Results) -> Vec<String> {
     let sentence = |(protocol, ours, theirs): (Protocol, &ArmResults, &ArmResults)| {
         let budget = size(ours.budget);
-        let paper = |model| Some(paper::computed(&ours.corpus, &budget, model)?.0);
+        let known = paper::BUDGETS.contains(&ours.budget);
+        let paper = |model| Some(paper::computed(&ours.corpus, ours.budget, model).filter(|_| known)?.0);
         let beside = match (paper(ModelKind::Transformer), paper(ModelKind::Kuramoto)) {
             (Some(a), Some(b)) => format!("; in the paper {:.2} times", a / b),
             _ => String::new(),

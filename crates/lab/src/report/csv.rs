@@ -1,6 +1,7 @@
 //! Tables for machines.
 
 use crate::arm::PaperTable;
+use crate::equal::Axis;
 use crate::paper::Published;
 use crate::results::Results;
 use crate::statistics::{mean, median, standard_deviation};
@@ -35,7 +36,10 @@ pub fn cells(results: &Results) -> String {
         "paper_test_median",
         "paper_test_mean",
         "paper_test_sd",
+        "paper_seeds",
         "paper_is",
+        "as_in_paper",
+        "separated_seeds",
     ]);
     for arm in &results.arms {
         let of = |values: &[f64]| [median(values), mean(values), standard_deviation(values)].map(number);
@@ -54,7 +58,14 @@ pub fn cells(results: &Results) -> String {
         let papers = [paper(arm.paper), paper(arm.paper_test)].concat();
         // The paper gives ablations as differences to its reference.
         let meaning = if arm.arm.table() == PaperTable::Ablations { "difference" } else { "value" };
-        table.row([names.to_vec(), numbers, papers, vec![meaning.into()]].concat());
+        let separated: Vec<String> = arm.separated.iter().map(u64::to_string).collect();
+        let rest = vec![
+            kuramoto_report::csv::optional(arm.paper.map(|cell| cell.seeds)),
+            meaning.into(),
+            arm.as_in_paper.to_string(),
+            separated.join(" "),
+        ];
+        table.row([names.to_vec(), numbers, papers, rest].concat());
     }
     table.finish()
 }
@@ -67,6 +78,8 @@ pub fn claims(results: &Results) -> String {
         "budget",
         "arm",
         "claim",
+        "scope",
+        "test",
         "paper",
         "mean",
         "low",
@@ -78,24 +91,20 @@ pub fn claims(results: &Results) -> String {
         "verdict",
     ]);
     for claim in &results.claims {
-        let numbers = [
-            claim.paper,
-            claim.mean,
-            claim.interval.low,
-            claim.interval.high,
-            claim.p,
-            claim.p_holm,
-            claim.smallest_p,
-        ];
+        let numbers =
+            [claim.mean, claim.interval.low, claim.interval.high, claim.p, claim.p_holm, claim.smallest_p];
         let mut fields = vec![
             claim.arm.table().to_string(),
             claim.corpus.clone(),
             claim.budget.to_string(),
             claim.arm.to_string(),
             claim.statement.clone(),
+            claim.scope.words().into(),
+            claim.test.words(),
+            optional(claim.paper),
         ];
         fields.extend(numbers.map(number));
-        fields.extend([claim.differences.len().to_string(), claim.verdict.words().into()]);
+        fields.extend([claim.seeds.to_string(), claim.verdict.words().into()]);
         table.row(fields);
     }
     table.finish()
@@ -117,6 +126,8 @@ pub fn runs(results: &Results) -> String {
         "tokens",
         "seconds",
         "bytes_per_second",
+        "ended",
+        "peak_memory_bytes",
         "folder",
         "weights_sha256",
     ]);
@@ -136,9 +147,45 @@ pub fn runs(results: &Results) -> String {
             summary.tokens.to_string(),
             format!("{:.1}", summary.seconds),
             format!("{:.0}", run.bytes_per_second),
+            run.ended(),
+            String::new(),
             planned.folder.clone(),
             run.weights_sha256.clone(),
         ]);
+    }
+    table.finish()
+}
+
+/// A row a validation of a run: learning curves of all seeds, by bytes, operations and seconds.
+pub fn curves(results: &Results) -> String {
+    let mut table = Csv::new([
+        "index",
+        "table",
+        "arm",
+        "corpus",
+        "budget",
+        "seed",
+        "bytes",
+        "operations",
+        "seconds",
+        "validation",
+    ]);
+    for run in results.arms.iter().flat_map(|arm| arm.runs.values()) {
+        let planned = &run.planned;
+        for &(bytes, bits) in &run.curve {
+            table.row([
+                planned.index.to_string(),
+                planned.arm.table().to_string(),
+                planned.arm.to_string(),
+                planned.corpus.clone(),
+                planned.budget.to_string(),
+                planned.seed.to_string(),
+                bytes.to_string(),
+                format!("{:.6e}", run.at(Axis::Operations, bytes)),
+                format!("{:.1}", run.at(Axis::Seconds, bytes)),
+                number(bits),
+            ]);
+        }
     }
     table.finish()
 }

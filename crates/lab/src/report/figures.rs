@@ -1,7 +1,10 @@
 //! Learning curves, the ablation chart, and the grid.
 
+use super::tables::best;
 use crate::arm::{Arm, GRID, PaperTable};
-use crate::claims::{Claim, Verdict, groups};
+use crate::claims::{Claim, Verdict, groups, value};
+use crate::paper::Part;
+use crate::plan::{size, size as size_of};
 use crate::results::{ArmResults, Results};
 use crate::statistics::{mean, standard_deviation};
 use kuramoto_model::ModelKind;
@@ -16,9 +19,10 @@ use strum::VariantArray;
 pub fn all(results: &Results) -> Vec<(PaperTable, Figure)> {
     let mut figures: Vec<(PaperTable, Figure)> = Vec::new();
     figures.extend(curves(&results.arms).map(|figure| (PaperTable::Compare, figure)));
+    figures.extend(scatter(&results.arms).map(|figure| (PaperTable::Compare, figure)));
     // One corpus needs no name.
     let suffix = |group: &[&ArmResults], count: usize| {
-        if count > 1 { format!("-{}", group[0].corpus) } else { String::new() }
+        if count > 1 { format!("-{}-{}", group[0].corpus, size(group[0].budget)) } else { String::new() }
     };
     let ablated = groups(&results.arms, PaperTable::Ablations);
     for group in &ablated {
@@ -37,13 +41,19 @@ pub fn all(results: &Results) -> Vec<(PaperTable, Figure)> {
         );
     }
     let gridded = groups(&results.arms, PaperTable::Grid);
-    figures
-        .extend(gridded.iter().map(|group| (PaperTable::Grid, grid(group, &suffix(group, gridded.len())))));
+    for group in &gridded {
+        let suffix = suffix(group, gridded.len());
+        figures.push((PaperTable::Grid, grid(group, &suffix)));
+        figures.extend(heat_map(group, &suffix).map(|figure| (PaperTable::Grid, figure)));
+    }
     figures
 }
 
 const VALIDATION: &str = "validation (bits per byte)";
 const READ: &str = "bytes read (millions)";
+
+/// Seeds that are told apart in a figure of several curves; beyond, they would hide each other.
+const FEW: usize = 12;
 
 /// Mean, least and most over seeds of an arm's validations, by millions of bytes read.
 fn curve(arm: &ArmResults) -> Vec<(f64, f64, f64, f64)> {
@@ -72,21 +82,118 @@ fn with_curve(panel: Panel, arm: &ArmResults, colour: &str, dashed: bool, legend
 /// size.
 fn curves(arms: &[ArmResults]) -> Option<Figure> {
     let panel = |arms: Vec<&ArmResults>| {
-        let title = format!("{}, {} parameters", arms[0].corpus, crate::plan::size(arms[0].budget));
-        let empty = Panel::new(title).labels(READ, VALIDATION).legend(Corner::Outside);
+        let empty = Panel::new(place(&arms)).labels(READ, VALIDATION).legend(Corner::Outside);
         arms.iter().fold(empty, |panel, arm| {
-            let colour = match arm.arm.model() {
-                ModelKind::Kuramoto => colour::BLUE,
-                ModelKind::Transformer => colour::ORANGE,
-            };
             let dashed = matches!(arm.arm, Arm::Compare { protocol: Protocol::Paper, .. });
-            with_curve(panel, arm, colour, dashed, Some(&arm.arm.to_string()))
+            let of_model = colour_of(arm.arm.model());
+            let panel = with_curve(panel, arm, of_model, dashed, Some(&arm.arm.to_string()));
+            arm.runs.values().take(FEW).fold(panel, |panel, run| {
+                let points = run.curve.iter().map(|&(bytes, bits)| (bytes as f64 / 1e6, bits));
+                panel.line(Line::new(points, of_model).width(THIN))
+            })
         })
     };
     let panels: Vec<Panel> = groups(arms, PaperTable::Compare).into_iter().map(panel).collect();
-    let caption =
-        "Learning curves: means over seeds, bands from the least to the most. Dashed: the paper's recipe.";
+    let caption = "Learning curves: means over seeds, bands from the least to the most, every seed as a thin line. Dashed: \
+         the paper's recipe.";
     (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (680.0, 420.0)))
+}
+
+/// Width of the line of a single seed.
+const THIN: f64 = 0.5;
+
+fn colour_of(model: ModelKind) -> &'static str {
+    match model {
+        ModelKind::Kuramoto => colour::BLUE,
+        ModelKind::Transformer => colour::ORANGE,
+    }
+}
+
+/// Corpus and size of a group of arms.
+fn place(arms: &[&ArmResults]) -> String {
+    format!("{}, {} parameters", arms[0].corpus, size(arms[0].budget))
+}
+
+/// Validation of every seed, a column an arm; separated seeds are squares, the paper's values diamonds.
+fn scatter(arms: &[ArmResults]) -> Option<Figure> {
+    let panel = |arms: Vec<&ArmResults>| {
+        let mut panel = Panel::new(place(&arms)).labels("arm", VALIDATION);
+        panel = panel.x_range(0.4, arms.len() as f64 + 0.6).x_tick_step(1.0);
+        let mut keys = Vec::new();
+        for (i, arm) in arms.iter().enumerate() {
+            let (x, own) = ((i + 1) as f64, colour_of(arm.arm.model()));
+            let seeds: Vec<(u64, f64)> = arm
+                .runs
+                .iter()
+                .filter_map(|(seed, run)| Some((*seed, value(run, Part::Validation)?)))
+                .collect();
+            // Beside each other, so that none hides another.
+            let spread = |j: usize| x + 0.3 * ((j as f64 + 0.5) / seeds.len() as f64 - 0.5);
+            let marked = |apart: bool| {
+                seeds.iter().enumerate().filter(move |(_, (seed, _))| arm.separated.contains(seed) == apart)
+            };
+            let points = |apart| marked(apart).map(|(j, &(_, bits))| (spread(j), bits)).collect::<Vec<_>>();
+            panel = panel
+                .points(Points::new(points(false), own).size(3.5))
+                .points(Points::new(points(true), own).marker(Marker::Square).size(5.0));
+            keys.push(Key {
+                label: format!("{}: {}", i + 1, arm.arm),
+                colour: own,
+                marker: Some(Marker::Circle),
+            });
+            if let Some(paper) = arm.paper.filter(|_| arm.as_in_paper) {
+                let at = Points::new([(x + 0.3, paper.mean)], colour::GREY).marker(Marker::Diamond);
+                panel = panel.points(at.whiskers([paper.sd]));
+            }
+        }
+        let key =
+            |label: &str, marker| Key { label: label.into(), colour: colour::GREY, marker: Some(marker) };
+        keys.extend(
+            arms.iter().any(|arm| !arm.separated.is_empty()).then(|| key("separated seed", Marker::Square)),
+        );
+        keys.extend(
+            arms.iter().any(|arm| arm.as_in_paper).then(|| key("paper, mean and sd", Marker::Diamond)),
+        );
+        panel.keys(keys, Corner::Outside)
+    };
+    let panels: Vec<Panel> = groups(arms, PaperTable::Compare).into_iter().map(panel).collect();
+    let caption = "Best validation of every seed, a column an arm. No seed is left out; squares are separated from \
+                   the cluster of the others.";
+    (!panels.is_empty()).then(|| Figure::row("compare-seeds", caption, panels, (560.0, 420.0)))
+}
+
+/// Mean validation of every cell as a colour, a panel a model; only of a whole grid.
+fn heat_map(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
+    let cell = |model, heads, layers| {
+        let arm = arms.iter().find(|arm| arm.arm == Arm::Grid { model, heads, layers })?;
+        Some(mean(&arm.validations())).filter(|mean| mean.is_finite())
+    };
+    let rows = |&model: &ModelKind| {
+        let row =
+            |heads| GRID.map(|layers| cell(model, heads, layers)).collect::<Option<Vec<_>>>();
+        Some((model, GRID.map(row).collect::<Option<Vec<_>>>()?))
+    };
+    let grids: Vec<(ModelKind, Vec<Vec<f64>>)> = ModelKind::VARIANTS.iter().filter_map(rows).collect();
+    let values = || grids.iter().flat_map(|(_, rows)| rows.iter().flatten().copied());
+    let range = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
+    let first = *GRID.start() as f64;
+    let panel = |(model, rows): &(ModelKind, Vec<Vec<f64>>)| {
+        let found = best(&|heads, layers| Some(rows[heads - GRID.start()][layers - GRID.start()]));
+        let at = found
+            .map_or_else(String::new, |(heads, layers)| format!(": best {heads} heads, {layers} layers"));
+        Panel::new(format!("{model}{at}")).labels("layers", "heads").x_tick_step(1.0).heat(
+            rows,
+            (first, first),
+            range,
+        )
+    };
+    let panels: Vec<Panel> = grids.iter().map(panel).collect();
+    let caption = format!(
+        "{}: mean validation of every cell, bits per byte; dark is better, and both models share the colours.",
+        place(arms)
+    );
+    let name = format!("grid-heat{suffix}");
+    (!panels.is_empty()).then(|| Figure::row(&name, &caption, panels, (460.0, 400.0)))
 }
 
 /// What every ablation changes, here and in the paper; beside it the small changes alone, where large ones
@@ -94,12 +201,15 @@ fn curves(arms: &[ArmResults]) -> Option<Figure> {
 fn forest(claims: &[&Claim], suffix: &str) -> Figure {
     let mut claims = claims.to_vec();
     claims.sort_by(|a, b| b.mean.total_cmp(&a.mean));
-    let size = |claim: &Claim| claim.mean.abs().max(claim.paper.abs());
+    let size = |claim: &Claim| claim.mean.abs().max(claim.paper.unwrap_or(0.0).abs());
     let largest = claims.iter().map(|claim| size(claim)).fold(0.0, f64::max);
     let small: Vec<&Claim> = claims.iter().copied().filter(|claim| size(claim) < DWARFED * largest).collect();
-    let mut panels = vec![panel(&claims, "Ablations")];
+    let place = claims
+        .first()
+        .map_or_else(String::new, |claim| format!("{}, {}", claim.corpus, size_of(claim.budget)));
+    let mut panels = vec![panel(&claims, &format!("Ablations, {place}"))];
     if small.len() > 1 && small.len() < claims.len() {
-        panels.push(panel(&small, "Ablations of small change"));
+        panels.push(panel(&small, &format!("Ablations of small change, {place}")));
     }
     let judged = claims.iter().any(|claim| claim.verdict != Verdict::NotJudged);
     // Beside the last panel, where it covers nothing.
@@ -107,7 +217,7 @@ fn forest(claims: &[&Claim], suffix: &str) -> Figure {
         panels.push(last.keys(keys(judged), Corner::Outside));
     }
     let mut caption = "What every ablation changes: mean paired difference to the reference and its 95% \
-                       bootstrap interval. Higher is worse. Diamonds: the paper, at another scale."
+                       bootstrap interval. Higher is worse. Diamonds: the paper, at 1m and 50 epochs."
         .to_string();
     if judged {
         caption += " Blue: significant after correction; grey: not significant.";
@@ -135,7 +245,7 @@ fn panel(claims: &[&Claim], title: &str) -> Panel {
         }
     };
     let height = |i: usize| (claims.len() - i) as f64;
-    let paper = claims.iter().enumerate().map(|(i, claim)| (claim.paper, height(i)));
+    let paper = claims.iter().enumerate().filter_map(|(i, claim)| Some((claim.paper?, height(i))));
     Panel::new(title)
         .x_label("change of validation (bits per byte)")
         .forest(claims.iter().map(row))

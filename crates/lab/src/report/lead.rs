@@ -2,7 +2,7 @@
 
 use super::tables::link;
 use crate::arm::{Arm, PaperTable};
-use crate::claims::{Claim, LEVEL, Verdict, seeds_needed};
+use crate::claims::{Claim, LEVEL, Scope, Verdict, seeds_needed};
 use crate::plan::{Plan, size};
 use crate::results::{ArmResults, Results, pairs};
 use crate::scale::Scale;
@@ -16,7 +16,7 @@ pub fn blocks(plan: &Plan, results: &Results, as_in_paper: bool, length: &str) -
     if plan.scale == Scale::Smoke {
         return vec![Block::Text(SMOKE.into())];
     }
-    let mut sentences = vec![counted(&results.claims)];
+    let mut sentences = counted(&results.claims);
     sentences.extend(found(results));
     sentences.push(if as_in_paper {
         "Nothing that the paper fixes was changed.".into()
@@ -24,8 +24,9 @@ pub fn blocks(plan: &Plan, results: &Results, as_in_paper: bool, length: &str) -
         let arms: Vec<&ArmResults> = results.arms.iter().collect();
         let most = arms.iter().map(|arm| arm.runs.len()).max().unwrap_or(0);
         format!(
-            "These are models of about {} parameters that read {length}, in {}; the paper trains 1M and 5M on \
-             4.5 billion bytes, so all of this is about small models early in training.",
+            "These are models of about {} parameters that read {length}, in {}; the paper trains 1M and 5M \
+             parameters on 4.5 billion bytes. The table of what differs from the paper says what else is not \
+             the paper's.",
             sizes(&arms).join(" and "),
             if most == 1 { "1 seed".into() } else { format!("{most} seeds") },
         )
@@ -46,22 +47,41 @@ fn sizes(arms: &[&ArmResults]) -> Vec<String> {
     budgets.into_iter().map(size).collect()
 }
 
-/// How many claims stand, fell, or stay open.
-fn counted(claims: &[Claim]) -> String {
+/// How many claims stand, fell, or stay open; apart for the paper's own runs and for others.
+fn counted(claims: &[Claim]) -> Vec<String> {
     if claims.is_empty() {
-        return "The paper says nothing that these runs could be asked about.".into();
+        return vec!["There is nothing that these runs could be asked about.".into()];
     }
-    let of = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
-    let [reproduced, reversed, open] =
-        [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive].map(of);
-    let all = match claims.len() {
-        1 => "The one claim of the paper that was tested".into(),
-        count => format!("Of {count} claims of the paper"),
+    let of = |scope: Scope| {
+        let own: Vec<&Claim> = claims.iter().filter(|claim| claim.scope == scope).collect();
+        let count = |verdict| own.iter().filter(|claim| claim.verdict == verdict).count();
+        let open = count(Verdict::Inconclusive);
+        let all = own.len();
+        if all == 0 {
+            return None;
+        }
+        let plural = if all == 1 { "" } else { "s" };
+        Some(match scope {
+            Scope::Paper => format!(
+                "Of {all} claim{plural} of the paper, tested on runs that are the paper's in all that it \
+                 fixes: {} reproduced, {} not reproduced, {open} inconclusive.",
+                count(Verdict::Reproduced),
+                count(Verdict::NotReproduced)
+            ),
+            Scope::Elsewhere => format!(
+                "These runs are not the paper's and cannot reproduce it. Of {all} finding{plural} of the paper \
+                 that they can be asked about, {} agree, {} disagree and {open} are inconclusive.",
+                count(Verdict::Agrees),
+                count(Verdict::Disagrees)
+            ),
+            Scope::Own => format!(
+                "Of {all} question{plural} that the paper does not ask: {} differences shown, {open} \
+                 inconclusive.",
+                count(Verdict::Shown)
+            ),
+        })
     };
-    format!(
-        "{all}: {reproduced} reproduced, {reversed} not reproduced (the difference has the other sign), {open} \
-         inconclusive."
-    )
+    [Scope::Paper, Scope::Elsewhere, Scope::Own].into_iter().filter_map(of).collect()
 }
 
 /// The main finding of every table, in one sentence.
@@ -72,12 +92,11 @@ fn found(results: &Results) -> Option<String> {
 }
 
 fn compared(results: &Results) -> Option<String> {
-    let several = sizes(&results.arms.iter().collect::<Vec<_>>()).len() > 1;
     let part = |(protocol, ours, theirs): (_, &ArmResults, &ArmResults)| {
         let [a, b] = [ours, theirs].map(|arm| mean(&arm.validations()));
         let [k, d] = [ours, theirs].map(|arm| arm.first().map_or(0, |run| run.planned.parameters));
         let word = if a > b { "behind" } else { "ahead of" };
-        let place = if several { format!(" at {}", size(ours.budget)) } else { String::new() };
+        let place = format!(" at {} on {}", size(ours.budget), ours.corpus);
         format!(
             "with the {protocol} protocol{place} the Kuramoto model ({} parameters) is {:.3} bits per byte \
              {word} the transformer ({}, {:+.1}%)",
@@ -98,14 +117,20 @@ fn ablated(results: &Results) -> Option<String> {
     let order = results.ranks.first().map_or_else(String::new, |ranks| {
         format!("; the order of the ablations agrees with the paper's with Kendall's tau {:.2}", ranks.tau)
     });
+    let paper = largest.paper.map_or_else(String::new, |paper| format!("; paper {paper:+.2}"));
     Some(format!(
-        "The largest change is that of \"{}\" ({:+.3} bits per byte; paper {:+.2}){order}",
-        row.title, largest.mean, largest.paper
+        "The largest change of the ablations at {} is that of \"{}\" ({:+.3} bits per byte{paper}){order}",
+        size(largest.budget),
+        row.title,
+        largest.mean
     ))
 }
 
 fn deepened(results: &Results) -> Option<String> {
-    let grid = results.claims.iter().filter(|claim| claim.arm.table() == PaperTable::Grid);
+    let depth = |claim: &&Claim| {
+        claim.arm.table() == PaperTable::Grid && claim.statement.ends_with("depth matters more than heads")
+    };
+    let grid = results.claims.iter().filter(depth);
     let part = |claim: &Claim| {
         let than = if claim.mean > 0.0 { "more" } else { "less" };
         format!("{:.3} bits per byte {than} than heads for the {}", claim.mean.abs(), claim.arm.model())
@@ -121,57 +146,59 @@ fn verdicts(results: &Results) -> Table {
         let link = link(claim, &results.arms);
         vec![
             Cell::text(&claim.statement).link_if(link.as_ref()),
-            Cell::number(format!("{:+.3}", claim.paper)),
+            Cell::number(claim.paper.map_or_else(|| "-".into(), |paper| format!("{paper:+.3}"))),
             Cell::number(format!("{:+.3}", claim.mean)).bold_if(shown).link_if(link.as_ref()),
             Cell::text(claim.verdict.words()).bold_if(shown),
         ]
     };
     Table {
         caption: format!(
-            "Verdicts. Differences in bits per byte, in the paper{} and here. Bold: significant at {:.0}% after \
-             correction for the number of claims.",
-            if results.claims.iter().all(claimed_at_this_size) { "" } else { " (at 1M parameters)" },
+            "Verdicts. Differences in bits per byte, in the paper at its own size, and here at the size that a \
+             row begins with. Only runs that are the paper's reproduce a claim of the paper or fail to; others \
+             agree or disagree with what it found. Bold: significant at {:.0}% after correction for the number \
+             of claims.",
             100.0 * LEVEL
         ),
-        head: vec!["claim of the paper", "paper", "here", "verdict"],
+        head: vec!["claim", "paper", "here", "verdict"],
         rows: results.claims.iter().map(row).collect(),
         result: true,
     }
 }
 
-fn claimed_at_this_size(claim: &Claim) -> bool {
-    matches!(claim.budget, 1_000_000 | 5_000_000)
-}
-
 /// What else should be known of the verdicts: sizes of effects, the order, and tests that no result could pass.
 pub fn notes(results: &Results) -> Vec<String> {
     let mut list = Vec::new();
+    let own = results.claims.iter().filter(|claim| claim.scope == Scope::Paper);
     let outside = |word: &str, is_outside: fn(&Claim) -> bool| {
         let names: Vec<&str> =
-            results.claims.iter().filter(|claim| is_outside(claim)).map(|claim| &*claim.statement).collect();
+            // At another size the paper's value is none to be near to.
+            own.clone().filter(|claim| is_outside(claim)).map(|claim| &*claim.statement).collect();
         (!names.is_empty()).then(|| {
             format!("The paper's value is {word} the 95% interval of these runs for: {}.", names.join("; "))
         })
     };
-    list.extend(outside("below", |claim| claim.paper < claim.interval.low));
-    list.extend(outside("above", |claim| claim.paper > claim.interval.high));
+    list.extend(outside("below", |claim| claim.paper.is_some_and(|paper| paper < claim.interval.low)));
+    list.extend(outside("above", |claim| claim.paper.is_some_and(|paper| paper > claim.interval.high)));
     for ranks in &results.ranks {
         let interval = match ranks.interval.low.is_nan() {
             true => String::new(),
             false => format!(" (95% interval {:.2} to {:.2})", ranks.interval.low, ranks.interval.high),
         };
         list.push(format!(
-            "{}: the order of the ablations agrees with the paper's with a Kendall's tau of \
+            "{}, {}: the order of the ablations agrees with the paper's with a Kendall's tau of \
              {:.2}{interval}; orders that have nothing to do with each other agree or disagree as much \
              with p = {:.4}.",
-            ranks.corpus, ranks.tau, ranks.p
+            ranks.corpus,
+            size(ranks.budget),
+            ranks.tau,
+            ranks.p
         ));
     }
     for table in PaperTable::all() {
         let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.arm.table() == table).collect();
         if !claims.is_empty() && claims.iter().all(|claim| claim.smallest_p > LEVEL) {
             list.push(format!(
-                "{}: with so few seeds no difference could pass the test, however large; it takes {}.",
+                "{}: with so few seeds no difference could pass the paired test, however large; it takes {}.",
                 super::content::title(table),
                 seeds_needed(claims.len())
             ));

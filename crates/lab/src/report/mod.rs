@@ -1,8 +1,11 @@
 //! The report of a plan: a page, Markdown and LaTeX of the same document, figures, and tables for machines.
 
+mod against;
 mod compute;
 mod content;
 mod csv;
+mod differing;
+mod equal;
 mod figures;
 mod lead;
 mod tables;
@@ -12,8 +15,8 @@ use crate::plan::Plan;
 use crate::results::{FILE, Results};
 use std::path::PathBuf;
 
-/// Writes `report.html`, `report.md`, `report.tex`, the figures, `cells.csv`, `claims.csv`, `runs.csv` and
-/// `report.json` into the plan's folder.
+/// Writes `report.html`, `report.md`, `report.tex`, the figures, `cells.csv`, `claims.csv`, `runs.csv`,
+/// `curves.csv` and `report.json` into the plan's folder.
 pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
     let figures = figures::all(results);
     let document = content::document(plan, results, figures)?;
@@ -25,6 +28,7 @@ pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
         ("cells.csv", csv::cells(results)),
         ("claims.csv", csv::claims(results)),
         ("runs.csv", csv::runs(results)),
+        ("curves.csv", csv::curves(results)),
         (FILE, json),
     ];
     let mut written = Vec::new();

@@ -1,14 +1,15 @@
 //! The tables of a report.
 
 use crate::arm::{self, Arm, GRID};
-use crate::claims::{Claim, Rank, RankAgreement};
-use crate::paper;
+use crate::claims::{Claim, Rank, RankAgreement, value};
+use crate::paper::{self, Part};
 use crate::plan::{Plan, size, width};
 use crate::results::{ArmResults, Results};
 use crate::statistics::{mean, median, standard_deviation};
 use kuramoto_model::ModelKind;
 use kuramoto_report::document::{Cell, Table};
 use kuramoto_report::table::thousands;
+use kuramoto_train::run::Ended;
 
 fn number(x: f64) -> Cell {
     Cell::number(if x.is_finite() { format!("{x:.4}") } else { "-".into() })
@@ -29,17 +30,8 @@ pub fn link(claim: &Claim, arms: &[ArmResults]) -> Option<String> {
     arms.iter().find(of).map(|arm| format!("#{}", anchor(arm)))
 }
 
-fn beside(cell: Option<paper::Published>, digits: usize) -> Cell {
-    Cell::number(
-        cell.map_or_else(|| "-".into(), |cell| format!("{:.digits$} ± {:.digits$}", cell.mean, cell.sd)),
-    )
-}
-
-/// A part of a corpus that a run was measured on.
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    Validation,
-    Test,
+fn beside(cell: Option<paper::Published>) -> Cell {
+    Cell::number(cell.map_or_else(|| "-".into(), |cell| format!("{:.3} ± {:.3}", cell.mean, cell.sd)))
 }
 
 /// Validation of every arm; where it was read, the test too, in a table of its own.
@@ -56,28 +48,35 @@ fn measured(arms: &[&ArmResults], part: Part) -> Table {
     let row = |arm: &&ArmResults| {
         let first = arm.first()?;
         let link = format!("#{}", anchor(arm));
-        let values = if part == Part::Test { arm.tests() } else { arm.validations() };
+        let values = arm.values(part);
         let counts = thousands(first.planned.parameters);
         let counts = arm.off(arms).map_or(counts.clone(), |off| format!("{counts} ({:+.1}%)", 100.0 * off));
         let mut row = vec![Cell::text(arm.arm).link(&link)];
         row.extend(several.then(|| Cell::text(&arm.corpus)));
         row.extend([
+            Cell::text(size(arm.budget)),
             Cell::number(width(&first.planned.config.model)),
             Cell::number(counts),
-            Cell::number(values.len().to_string()),
+            Cell::number(seeds(arm, values.len())),
         ]);
         row.extend(
             [median(&values), mean(&values), standard_deviation(&values)].map(|x| number(x).link(&link)),
         );
-        row.push(match (arm.arm, part) {
+        let paper = arm.published(part);
+        match arm.arm {
             // The paper gives ablations as differences to the reference.
-            (Arm::Reference, _) => Cell::number(paper::REFERENCE),
-            (Arm::Ablation(_), _) => Cell::number(
-                arm.paper.map_or_else(|| "-".into(), |cell| format!("{:+.2} ± {:.2}", cell.mean, cell.sd)),
-            ),
-            (_, Part::Validation) => beside(arm.paper, 3),
-            (_, Part::Test) => beside(arm.paper_test, 3),
-        });
+            Arm::Ablation(ablation) => {
+                row.push(Cell::text(paper::component(ablation).unwrap_or("-")));
+                let text = paper.map(|cell| format!("{:+.2} ± {:.2}", cell.mean, cell.sd));
+                row.push(Cell::number(text.unwrap_or_else(|| "-".into())));
+            }
+            Arm::Reference => row.extend([Cell::text("-"), beside(paper)]),
+            _ => {
+                let median = paper.and_then(|cell| cell.median);
+                row.push(Cell::number(median.map_or_else(|| "-".into(), |median| format!("{median:.3}"))));
+                row.push(beside(paper));
+            }
+        }
         Some(row)
     };
     let caption = match (arms[0].arm.table(), part) {
@@ -91,35 +90,123 @@ fn measured(arms: &[&ArmResults], part: Part) -> Table {
         }
         (_, Part::Test) => "Test of both models with the parameters of the best validation, bits per byte.",
     };
+    let papers = paper_sizes(arms);
     let mut head = vec!["arm"];
     head.extend(several.then_some("corpus"));
-    head.extend(["width", "parameters", "seeds", "median", "mean", "sd", "paper"]);
+    head.extend(["size", "width", "parameters", "seeds", "median", "mean", "sd"]);
+    head.extend(match arms[0].arm.table() {
+        arm::PaperTable::Ablations => ["component", "paper"],
+        _ => ["paper, median", "paper, mean"],
+    });
     Table {
-        caption: if several { caption.into() } else { format!("{}. {caption}", arms[0].corpus) },
+        caption: if several {
+            format!("{caption}{papers}")
+        } else {
+            format!("{}. {caption}{papers}", arms[0].corpus)
+        },
         head,
-        rows: arms.iter().filter_map(row).collect(),
+        rows: arms.iter().filter_map(row).chain(clusters(arms, part, several)).collect(),
         result: true,
     }
+}
+
+/// How many seeds, and how many of them ended before their last step because they were not finite.
+fn seeds(arm: &ArmResults, measured: usize) -> String {
+    let lost = arm.runs.values().filter(|run| run.summary.ended == Ended::NonFinite).count();
+    match lost {
+        0 => measured.to_string(),
+        lost => format!("{measured} ({lost} not finite)"),
+    }
+}
+
+/// At which size the paper's values are, where ours are of another.
+fn paper_sizes(arms: &[&ArmResults]) -> String {
+    let other = arms
+        .iter()
+        .any(|arm| arm.paper.is_some() && paper::budget_for(arm.arm.table(), arm.budget) != arm.budget);
+    if other { " The paper's values are at 1m, for orientation: another size.".into() } else { String::new() }
+}
+
+/// Rows of arms whose runs form a cluster that others are separated from, as the paper's Table 1 has one. No
+/// seed is dropped from the rows above.
+fn clusters<'a>(
+    arms: &'a [&'a ArmResults],
+    part: Part,
+    several: bool,
+) -> impl Iterator<Item = Vec<Cell>> + 'a {
+    arms.iter().flat_map(move |arm| {
+        let link = format!("#{}", anchor(arm));
+        let paper = match arm.arm {
+            Arm::Compare { model, .. } if paper::BUDGETS.contains(&arm.budget) => {
+                paper::clustered(&arm.corpus, arm.budget, model, part)
+            }
+            _ => None,
+        };
+        let row = |name: String, values: &[f64], median_paper: String, mean_paper: String| {
+            let mut row = vec![Cell::text(name).link(&link)];
+            row.extend(several.then(|| Cell::text(&arm.corpus)));
+            row.extend([Cell::text(size(arm.budget)), Cell::number("-"), Cell::number("-")]);
+            row.push(Cell::number(values.len().to_string()));
+            row.extend([median(values), mean(values), standard_deviation(values)].map(number));
+            row.extend([Cell::number(median_paper), Cell::number(mean_paper)]);
+            row
+        };
+        let dash = || "-".to_string();
+        let separated = |seed: &u64| arm.runs.get(seed).and_then(|run| value(run, part));
+        let apart: Vec<f64> = arm.separated.iter().filter_map(separated).collect();
+        let cluster = arm.clustered(part);
+        let (median_of, mean_of, run_of) = paper.map_or_else(
+            || (dash(), dash(), dash()),
+            |(cluster, run)| {
+                let median = cluster.median.map_or_else(dash, |median| format!("{median:.3}"));
+                (median, format!("{:.3} ± {:.3}", cluster.mean, cluster.sd), format!("{run:.3}"))
+            },
+        );
+        let shown = !apart.is_empty() || paper.is_some();
+        let names: Vec<String> = arm.separated.iter().map(u64::to_string).collect();
+        let rows = [
+            row(format!("{}, clustered subset", arm.arm), &cluster, median_of, mean_of),
+            row(
+                match names.is_empty() {
+                    true => format!("{}, separated run", arm.arm),
+                    false => format!("{}, separated run (seed {})", arm.arm, names.join(", ")),
+                },
+                &apart,
+                dash(),
+                run_of,
+            ),
+        ];
+        shown.then_some(rows).into_iter().flatten()
+    })
 }
 
 /// Heads down, layers across, as in the paper, whose means stand below.
 pub fn grid(arms: &[&ArmResults], model: ModelKind) -> Table {
     let find = |heads, layers| arms.iter().find(|arm| arm.arm == Arm::Grid { model, heads, layers });
+    let known = paper::has_corpus(arm::PaperTable::Grid, &arms[0].corpus);
+    let best_here = best(&|heads, layers| Some(mean(&find(heads, layers)?.validations())));
+    let best_paper = best(&|heads, layers| Some(paper::gridded(model, heads, layers)?.mean));
     let row = |heads: usize| {
         let ours = |layers: usize| {
             let Some(arm) = find(heads, layers) else { return Cell::number("-") };
             let values = arm.validations();
             let sd = standard_deviation(&values);
             let sd = if sd.is_finite() { format!(" ± {sd:.3}") } else { String::new() };
-            Cell::number(format!("{:.3}{sd}", mean(&values))).link(format!("#{}", anchor(arm)))
+            let count = arm.first().map_or(0, |run| run.planned.parameters);
+            let off = 100.0 * (count as f64 / arm.budget as f64 - 1.0);
+            let mark = if best_here == Some((heads, layers)) { " *" } else { "" };
+            Cell::number(format!("{:.3}{sd} ({off:+.0}%){mark}", mean(&values)))
+                .link(format!("#{}", anchor(arm)))
         };
         let paper = |layers: usize| {
             let cell = paper::gridded(model, heads, layers);
-            Cell::number(cell.map_or_else(|| "-".into(), |cell| format!("{:.3}", cell.mean)))
+            let mark = if best_paper == Some((heads, layers)) { " *" } else { "" };
+            Cell::number(cell.map_or_else(|| "-".into(), |cell| format!("{:.3}{mark}", cell.mean)))
         };
         let title = |text: String| [Cell::text(text)].into_iter();
-        let row: Vec<Cell> = title(format!("{heads}")).chain(GRID.map(ours)).collect();
-        [row, title(format!("{heads}, paper")).chain(GRID.map(paper)).collect()]
+        let mut rows = vec![title(format!("{heads}")).chain(GRID.map(ours)).collect::<Vec<Cell>>()];
+        rows.extend(known.then(|| title(format!("{heads}, paper")).chain(GRID.map(paper)).collect()));
+        rows
     };
     let counts = || arms.iter().filter(|arm| arm.arm.model() == model).filter_map(|arm| arm.first());
     let counts = || counts().map(|run| run.planned.parameters);
@@ -136,11 +223,15 @@ pub fn grid(arms: &[&ArmResults], model: ModelKind) -> Table {
     };
     Table {
         caption: format!(
-            "{}: {model}: mean validation ± sd over seeds, bits per byte, by heads and layers. Cells have {} to \
-             {} parameters{beside}.",
+            "{}, {}: {model}: mean validation ± sd over seeds, bits per byte, by heads and layers; a star marks \
+             the best cell. In brackets by how much a cell's parameters miss the budget: cells have {} to {} \
+             parameters{beside}. Widths are multiples of 4 and of the heads, so five heads, in steps of 20, miss \
+             it most: of the paper's cells, those are the ones that look odd.{}",
             arms[0].corpus,
+            size(arms[0].budget),
             thousands(counts().min().unwrap_or(0)),
             thousands(counts().max().unwrap_or(0)),
+            paper_sizes(arms),
         ),
         head: vec!["heads", "L = 2", "L = 3", "L = 4", "L = 5", "L = 6"],
         rows: GRID.flat_map(row).collect(),
@@ -148,22 +239,30 @@ pub fn grid(arms: &[&ArmResults], model: ModelKind) -> Table {
     }
 }
 
+/// The cell of the least value, of those that have one.
+pub fn best(value: &dyn Fn(usize, usize) -> Option<f64>) -> Option<(usize, usize)> {
+    let cells = GRID.flat_map(|heads| GRID.map(move |layers| (heads, layers)));
+    let cells = cells.filter_map(|(heads, layers)| Some((value(heads, layers)?, (heads, layers))));
+    cells.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
+}
+
 /// The test of every claim of a table.
 pub fn tests(claims: &[&Claim], arms: &[ArmResults], judged: bool) -> Table {
     let row = |claim: &&Claim| {
         vec![
             Cell::text(&claim.statement).link_if(link(claim, arms).as_ref()),
+            Cell::text(claim.test.words()),
             Cell::number(format!("{:+.4}", claim.mean)).bold_if(claim.verdict.is_shown()),
             Cell::number(claim.interval.to_string()),
-            Cell::number(claim.differences.len().to_string()),
+            Cell::number(claim.seeds.to_string()),
             Cell::number(format!("{:.4}", claim.p)),
             Cell::number(format!("{:.4}", claim.p_holm)),
             Cell::number(format!("{:.4}", claim.smallest_p)),
         ]
     };
     let mut caption =
-        "The test of every claim: mean paired difference, its 95% bootstrap interval, seeds, p, \
-                       p after Holm's correction, and the least p that so many seeds could show after the \
+        "The test of every claim: what is tested, the mean paired difference or the difference of \
+                       medians, its 95% bootstrap interval, seeds, p, p after Holm's correction, and the least p that so many seeds could show after the \
                        same correction."
             .to_string();
     if !judged {
@@ -172,7 +271,8 @@ pub fn tests(claims: &[&Claim], arms: &[ArmResults], judged: bool) -> Table {
     Table {
         caption,
         head: vec![
-            "claim of the paper",
+            "claim",
+            "test",
             "here",
             "95% interval",
             "seeds",
@@ -196,7 +296,7 @@ pub fn ranked(ranks: &RankAgreement, arms: &[&ArmResults]) -> Table {
                 if row.interval.contains(row.paper) { "compatible" } else { "another rank" },
             ),
         };
-        let of = |arm: &&&ArmResults| (arm.arm, &arm.corpus) == (row.ablation, &ranks.corpus);
+        let of = |arm: &&&ArmResults| arm.cell() == (row.ablation, &*ranks.corpus, ranks.budget);
         let link = arms.iter().find(of).map(|arm| format!("#{}", anchor(arm)));
         vec![
             Cell::text(row.ablation).link_if(link.as_ref()),
@@ -207,7 +307,11 @@ pub fn ranked(ranks: &RankAgreement, arms: &[&ArmResults]) -> Table {
         ]
     };
     Table {
-        caption: format!("{}: order of the ablations; rank 1 hurts most.", ranks.corpus),
+        caption: format!(
+            "{}, {}: order of the ablations beside the paper's at 1m; rank 1 hurts most.",
+            ranks.corpus,
+            size(ranks.budget)
+        ),
         head: vec!["ablation", "rank in the paper", "rank here", "95% interval", "the paper's rank"],
         rows: ranks.rows.iter().map(row).collect(),
         result: true,
@@ -232,11 +336,23 @@ pub fn runs(plan: &Plan, results: &Results) -> Table {
                 summarized(summary.validation_bits_per_byte),
                 summarized(summary.test_bits_per_byte),
                 Cell::number(summary.steps.to_string()),
+                Cell::text(run.ended()),
                 Cell::number(summary.tokens.to_string()),
                 Cell::text("config.toml").link_if(file("/config.toml").as_ref()),
                 Cell::text(run.weights_sha256.chars().take(16).collect::<String>()),
             ]);
         }
+    }
+    for failed in &results.unusable {
+        let mut row = vec![
+            Cell::number(failed.index.to_string()),
+            Cell::text(failed.arm),
+            Cell::number(failed.seed.to_string()),
+        ];
+        row.extend(["-", "-", "-"].map(Cell::number));
+        row.push(Cell::text("cannot be used: see above"));
+        row.extend([Cell::number("-"), Cell::text("-"), Cell::text("-")]);
+        rows.push(row);
     }
     Table {
         caption: "Every finished run, with its folder, its configuration and the hash of its best weights, \
@@ -249,6 +365,7 @@ pub fn runs(plan: &Plan, results: &Results) -> Table {
             "validation",
             "test",
             "steps",
+            "ended",
             "bytes",
             "configuration",
             "sha256 of weights",

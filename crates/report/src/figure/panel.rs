@@ -2,8 +2,8 @@
 
 use kuva::plot::legend::LegendPosition;
 use kuva::prelude::{
-    BandPlot, ForestPlot, Layout, LegendEntry, LegendShape, LinePlot, LineStyle, MarkerShape, Plot,
-    ScatterPlot, TickFormat,
+    BandPlot, ColorMap, ForestPlot, Heatmap, Layout, LegendEntry, LegendShape, LinePlot, LineStyle,
+    MarkerShape, Plot, ScatterPlot, TickFormat,
 };
 use std::sync::Arc;
 
@@ -300,6 +300,26 @@ impl Panel {
             plot.with_colored_row(row.label, mean, low, high, row.colour)
         };
         self.plots.push(Plot::Forest(rows.into_iter().fold(empty, add)));
+        self
+    }
+
+    /// Draws cells of a matrix as colours, from the lowest row up. Cell (i, j) lies around
+    /// (`first.0` + j, `first.1` + i). Colours span `range`, from dark to light, so that panels can share them.
+    pub fn heat(mut self, rows: &[Vec<f64>], first: (f64, f64), range: (f64, f64)) -> Panel {
+        let finite = || rows.iter().flatten().copied().filter(|value| value.is_finite());
+        let (low, high) = (finite().fold(f64::MAX, f64::min), finite().fold(f64::MIN, f64::max));
+        // The library scales colours to the values of one panel.
+        let shared = move |share: f64| {
+            let value = low + share * (high - low);
+            ColorMap::Viridis.map(((value - range.0) / (range.1 - range.0)).clamp(0.0, 1.0))
+        };
+        let (height, width) = (rows.len() as f64, rows.first().map_or(0, Vec::len) as f64);
+        let plot = Heatmap::new()
+            .with_data(rows.iter().map(|row| row.iter().copied()))
+            .with_x_range(first.0 - 0.5, first.0 + width - 0.5)
+            .with_y_range(first.1 - 0.5, first.1 + height - 0.5)
+            .with_color_map(ColorMap::Custom(Arc::new(shared)));
+        self.plots.push(Plot::Heatmap(plot));
         self
     }
 

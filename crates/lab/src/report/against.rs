@@ -1,0 +1,64 @@
+//! Runs that are the paper's, tested against the paper's own summaries.
+
+use super::tables::anchor;
+use crate::arm::{Arm, PaperTable};
+use crate::paper::Part;
+use crate::results::{ArmResults, Results};
+use crate::statistics::holm;
+use kuramoto_report::document::{Cell, Table};
+use kuramoto_report::samples::{Moments, Welch, welch};
+
+/// Our runs of one cell beside the paper's.
+struct Row<'a> {
+    arm: &'a ArmResults,
+    part: Part,
+    ours: Moments,
+    paper: Moments,
+    found: Welch,
+}
+
+/// Welch's test of every cell of a table that is the paper's; None where no cell is.
+pub fn table(results: &Results, table: PaperTable) -> Option<Table> {
+    let arms = results.arms.iter().filter(|arm| arm.arm.table() == table && arm.as_in_paper);
+    let rows: Vec<Row<'_>> = arms
+        .flat_map(|arm| [Part::Validation, Part::Test].map(|part| row(arm, part, results)))
+        .flatten()
+        .collect();
+    let corrected = holm(&rows.iter().map(|row| row.found.p).collect::<Vec<_>>());
+    let cells = rows.iter().zip(corrected).map(|(row, p)| {
+        let number = |x: Moments| Cell::number(format!("{:.4} ± {:.4} ({})", x.mean, x.sd, x.n));
+        vec![
+            Cell::text(format!("{}, {}, {}", row.arm.arm, row.arm.corpus, row.part))
+                .link(format!("#{}", anchor(row.arm))),
+            number(row.ours),
+            number(row.paper),
+            Cell::number(format!("{:+.4}", row.found.difference)).bold_if(p <= crate::claims::LEVEL),
+            Cell::number(row.found.interval.to_string()),
+            Cell::number(format!("{:.4}", row.found.p)),
+            Cell::number(format!("{p:.4}")),
+        ]
+    });
+    (!rows.is_empty()).then(|| Table {
+        caption: "Our runs against the paper's own mean, deviation and number of seeds (Welch's test from \
+                  summaries, which are rounded). Of ablations, differences to the reference. Bold: another value \
+                  than the paper's, at 5% after Holm's correction."
+            .into(),
+        head: vec!["cell", "here", "paper", "here less paper", "95% interval", "p", "p corrected"],
+        rows: cells.collect(),
+        result: true,
+    })
+}
+
+fn row<'a>(arm: &'a ArmResults, part: Part, results: &Results) -> Option<Row<'a>> {
+    let paper = arm.published(part)?.moments();
+    let ours = match arm.arm {
+        Arm::Ablation(_) => {
+            let place = (Arm::Reference, &*arm.corpus, arm.budget);
+            let reference = results.arms.iter().find(|other| other.cell() == place)?;
+            arm.minus(reference, |run| crate::claims::value(run, part))
+        }
+        _ => arm.values(part),
+    };
+    let ours = Moments::of(&ours);
+    Some(Row { arm, part, ours, paper, found: welch(ours, paper)? })
+}
