@@ -20,6 +20,7 @@ use kuramoto_lab::{Arm, Experiment, Plan, Planned, Request};
 use kuramoto_train::Overlay;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
+use kuramoto_train::run::Ended;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -211,7 +212,13 @@ fn show(arguments: &FolderArguments) -> Result<()> {
             Ok(Status::Missing) => (None, "open".into()),
             Ok(Status::Begun) => (None, "begun".into()),
             Ok(Status::Training) => (None, "running".into()),
-            Ok(Status::Finished(proven)) => (proven.summary.validation_bits_per_byte, "finished".into()),
+            Ok(Status::Finished(proven)) => {
+                let word = match proven.summary.ended {
+                    Ended::NonFinite => proven.summary.ended_in_words(),
+                    _ => "finished".into(),
+                };
+                (proven.summary.validation_bits_per_byte, word)
+            }
             Err(error) => (None, error.to_string()),
         };
         let bits = bits.map_or_else(|| "-".into(), |bits| format!("{bits:.4}"));

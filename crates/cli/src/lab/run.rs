@@ -140,7 +140,14 @@ impl Watcher for Screen {
                 count(&self.ran);
                 let bits = summary.validation_bits_per_byte.unwrap_or(f64::NAN);
                 let time = seconds(summary.seconds);
-                self.say(&format!("run {}: {name}: {bits:.4} bits per byte in {time}", run.index));
+                let non_finite = match summary.ended {
+                    Ended::NonFinite => format!("; {}", summary.ended_in_words()),
+                    _ => String::new(),
+                };
+                self.say(&format!(
+                    "run {}: {name}: {bits:.4} bits per byte in {time}{non_finite}",
+                    run.index
+                ));
             }
             Ok(Outcome::WasFinished(_)) => {
                 count(&self.finished);
