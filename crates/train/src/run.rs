@@ -192,7 +192,7 @@ impl Run {
             );
             return Err(Error::run(path, why));
         }
-        Ok(Run { folder: folder.to_path_buf(), config, corpus })
+        Ok(Run { folder: folder.to_path_buf(), config, corpus: corpus.with_its_name() })
     }
 
     /// The folder.

@@ -7,6 +7,7 @@ use crate::choice::choice;
 use crate::program::{program, quoted};
 use crate::progress::seconds;
 use crate::table::{Table, counted, thousands};
+use crate::train::note_other_name;
 use anyhow::Result;
 use clap::{ArgAction, Subcommand};
 use kuramoto_kernels::peak;
@@ -17,11 +18,12 @@ use kuramoto_lab::runner::Status;
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::standing::Standing;
 use kuramoto_lab::{Arm, Experiment, Plan, Planned, Request};
-use kuramoto_train::Overlay;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::run::Ended;
-use std::path::PathBuf;
+use kuramoto_train::{Corpus, Overlay};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
@@ -134,8 +136,9 @@ fn make(arguments: &PlanArguments) -> Result<()> {
         protocol: arguments.protocol,
         overlays: overlays.collect::<Result<_, _>>()?,
     };
-    let plan =
-        Plan::create(&request, &arguments.out, &arguments.cache.clone().unwrap_or_else(default_cache))?;
+    let cache = arguments.cache.clone().unwrap_or_else(default_cache);
+    let plan = Plan::create(&request, &arguments.out, &cache)?;
+    note_other_names(&plan, &cache);
     let cores = crate::threads(None)?;
     let peak = peak::measure(0.1);
     let on_one_core = |run: &Planned| run.flops / (peak * expected_utilisation(run.parameters));
@@ -174,6 +177,18 @@ fn make(arguments: &PlanArguments) -> Result<()> {
         program(),
         quoted(&plan.folder().to_string_lossy()),
     ))
+}
+
+/// Says of every corpus why it has another name than its place or its files suggest, if so.
+fn note_other_names(plan: &Plan, cache: &Path) {
+    let corpora: BTreeMap<&str, &Planned> =
+        plan.runs.iter().map(|run| (run.config.data.sha256.as_str(), run)).collect();
+    for (sha256, run) in corpora {
+        // Corpora that are generated are not in the cache, and have their own name always.
+        if let Some(corpus) = Corpus::look_up(sha256, cache) {
+            note_other_name(&run.config, &corpus);
+        }
+    }
 }
 
 /// What should be known before hours are spent: seeds that can show nothing, models that do not match.
