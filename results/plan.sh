@@ -7,8 +7,10 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# The runs here were made when the paper's protocol still stopped at spikes.
 plan() {
-    cargo run --release --quiet -- lab plan "$@" --scale study --budget 120k --cache "$work/cache" >/dev/null
+    cargo run --release --quiet -- lab plan "$@" --scale study --budget 120k --set bad-steps.policy=stop \
+        --cache "$work/cache" >/dev/null
 }
 
 # Prepares the corpus, so that the plans below find it in the cache and hold no path of this machine.

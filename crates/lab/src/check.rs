@@ -5,6 +5,7 @@ use crate::arm::Arm;
 use crate::plan::Planned;
 use kuramoto_train::Config;
 use kuramoto_train::data::Source;
+use kuramoto_train::data::naming::{CODEPARROT, CODEPARROT_DISTINCT};
 use kuramoto_train::data::source::ENWIK8_SHA256;
 use std::collections::BTreeSet;
 
@@ -69,9 +70,14 @@ fn is_its_arm(run: &Planned) -> bool {
 
 /// True if the corpus is the one it is named after.
 fn is_of_its_corpus(run: &Planned) -> bool {
-    let data = &run.config.data;
-    let named = !Source::is_name(&data.corpus) || data.corpus == run.corpus;
-    named && (run.corpus == "enwik8") == (data.sha256 == ENWIK8_SHA256)
+    let (read, held) = (run.config.data.corpus.as_str(), run.corpus.as_str());
+    let named = match read {
+        // Shards that are not the paper's text have a name of their own.
+        CODEPARROT => held == CODEPARROT || !Source::is_name(held),
+        _ => !Source::is_name(read) || read == held,
+    };
+    let papers = held != CODEPARROT || run.config.model.vocab() == CODEPARROT_DISTINCT;
+    named && papers && (held == "enwik8") == (run.config.data.sha256 == ENWIK8_SHA256)
 }
 
 /// True if a run is the reference changed by its ablation, and by nothing else than the width and the seed.
@@ -166,6 +172,12 @@ mod tests {
             check(&runs).unwrap_err()
         };
         assert!(of(&|run| run.corpus = "enwik8".into()).contains("said to be of enwik8"));
+        // 50 distinct bytes are not the paper's 201.
+        let codeparrot = |run: &mut Planned| {
+            run.corpus = "codeparrot".into();
+            run.config.data.corpus = "codeparrot".into();
+        };
+        assert!(of(&codeparrot).contains("said to be of codeparrot, but reads \"codeparrot\""));
         assert!(of(&|run| run.config.budget = 7000).contains("has budget 7000"));
         assert!(of(&|run| run.config.seed = 7).contains("has seed 7"));
         let first = runs(Experiment::Compare)[0].folder.clone();

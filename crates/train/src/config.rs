@@ -221,7 +221,7 @@ fn is_usual(minutes: &f64) -> bool {
     *minutes == USUAL_MINUTES
 }
 
-/// What to do about a step whose loss or gradient is not finite, or whose loss leaps.
+/// What to do about a step whose loss or gradient is not finite, or whose loss spikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -230,15 +230,17 @@ pub enum Policy {
     Stop,
     /// Leave the parameters as they are and go on with the next batch.
     Skip,
+    /// Train through spikes. A step that is not finite ends the run: every later one would be NaN.
+    Continue,
 }
 
 /// What to do about steps that would spoil the parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BadSteps {
-    /// Stop or skip.
+    /// Stop, skip or continue.
     pub policy: Policy,
-    /// A loss this many times the recent mean is a leap; 0 for never.
+    /// A loss this many times the recent mean is a spike; 0 for never. `continue` does not look at it.
     pub spike: f64,
 }
 

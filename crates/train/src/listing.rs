@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::metrics::{self, Glance};
 use crate::notes::Notes;
 use crate::presets::{Preset, Protocol};
-use crate::run::{Ended, Run};
+use crate::run::Run;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::fs;
@@ -19,8 +19,8 @@ pub struct Listed {
     /// Its folder.
     #[serde(serialize_with = "disk::as_text")]
     pub run: PathBuf,
-    /// `training`, `finished`, `stopped early`, `interrupted` or `broken off`.
-    pub status: &'static str,
+    /// `training`, `finished`, `stopped early`, `interrupted`, `not finite from step N` or `broken off`.
+    pub status: String,
     /// `kuramoto` or `transformer`.
     pub model: &'static str,
     /// The corpus.
@@ -73,13 +73,9 @@ impl Listed {
         let (last, best) = (rows.last.as_ref(), rows.best);
         Ok(Listed {
             status: match &summary {
-                _ if training => "training",
-                Some(summary) => match summary.ended {
-                    Ended::Finished => "finished",
-                    Ended::EarlyStop => "stopped early",
-                    Ended::Interrupted => "interrupted",
-                },
-                None => "broken off",
+                _ if training => "training".into(),
+                Some(summary) => summary.ended_in_words(),
+                None => "broken off".into(),
             },
             model: config.model.kind().name(),
             corpus: run.corpus().name.clone(),

@@ -110,7 +110,14 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
             (_, Protocol::Tuned) => Validation { every: 250, windows: 1000, patience: 0, test: false },
         },
         checkpoints: Checkpoints { every: 0, keep: 2, minutes: USUAL_MINUTES },
-        bad_steps: BadSteps { policy: Policy::Stop, spike: 3.0 },
+        bad_steps: BadSteps {
+            policy: match protocol {
+                // The paper stops for no spike.
+                Protocol::Paper => Policy::Continue,
+                Protocol::Tuned => Policy::Stop,
+            },
+            spike: 3.0,
+        },
         init_from: None,
         // 0: the corpus and the budget decide.
         model: match kind {

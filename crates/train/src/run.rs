@@ -6,7 +6,7 @@
 //! once training is done, `notes.json` if somebody wrote any, and `lock`, held while a process trains.
 
 use crate::checkpoint::{self, Loaded};
-use crate::config::Config;
+use crate::config::{Config, Policy};
 use crate::data::{Identity, Source};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
@@ -47,6 +47,9 @@ pub struct Summary {
     pub seconds: f64,
     /// Why training ended.
     pub ended: Ended,
+    /// The first step whose loss or gradient was not finite, where that ended the run. It was not applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub non_finite_step: Option<u64>,
     /// Of recent training steps.
     pub train_bits_per_byte: Option<f64>,
     /// The best validation.
@@ -82,6 +85,28 @@ pub enum Ended {
     EarlyStop,
     /// It was asked to stop; resume it to go on.
     Interrupted,
+    /// The loss or the gradient of a step was not finite, under the policy `continue`.
+    NonFinite,
+}
+
+impl Summary {
+    /// Why training ended, in words.
+    pub fn ended_in_words(&self) -> String {
+        match (self.ended, self.non_finite_step) {
+            (Ended::Finished, _) => "finished".into(),
+            (Ended::EarlyStop, _) => "stopped early".into(),
+            (Ended::Interrupted, _) => "interrupted".into(),
+            (Ended::NonFinite, Some(step)) => format!("not finite from step {step}"),
+            (Ended::NonFinite, None) => "not finite".into(),
+        }
+    }
+
+    /// True of a run that is not finite and would end at the same step again, with nothing left to test.
+    pub fn stays_non_finite(&self, config: &Config) -> bool {
+        let untested =
+            config.validation.test && self.best_step.is_some() && self.test_bits_per_byte.is_none();
+        self.ended == Ended::NonFinite && config.bad_steps.policy == Policy::Continue && !untested
+    }
 }
 
 /// Which checkpoint of a run.
@@ -167,7 +192,7 @@ impl Run {
             );
             return Err(Error::run(path, why));
         }
-        Ok(Run { folder: folder.to_path_buf(), config, corpus })
+        Ok(Run { folder: folder.to_path_buf(), config, corpus: corpus.with_its_name() })
     }
 
     /// The folder.

@@ -1,5 +1,6 @@
 //! Where training is: all that a resumed run needs besides the arenas.
 
+use crate::config::{BadSteps, Policy};
 use crate::metrics::Row;
 use serde::{Deserialize, Serialize};
 
@@ -63,14 +64,17 @@ impl State {
     }
 
     /// Why a step must not be applied, if so.
-    pub(crate) fn objection(&self, loss: f64, norm: f64, spike: f64) -> Option<String> {
+    pub(crate) fn objection(&self, loss: f64, norm: f64, bad_steps: &BadSteps) -> Option<String> {
         if !loss.is_finite() {
             return Some(format!("the loss is {loss}"));
         }
         if !norm.is_finite() {
             return Some(format!("the gradient norm is {norm}"));
         }
-        let recent = self.recent_loss?;
+        let (recent, spike) = match bad_steps.policy {
+            Policy::Continue => return None,
+            Policy::Stop | Policy::Skip => (self.recent_loss?, bad_steps.spike),
+        };
         (spike > 0.0 && self.updates >= SETTLED && loss > spike * recent.max(LEAST_USUAL)).then(|| {
             let bits = |nats: f64| nats / std::f64::consts::LN_2;
             format!("the loss leapt from {:.3} to {:.3} bits per byte", bits(recent), bits(loss))

@@ -34,7 +34,18 @@ pub(crate) fn train(
     observer: &mut dyn Observer,
 ) -> Result<Summary> {
     corpus.check_same(run.corpus())?;
-    Trainer::new(run, corpus, setting, observer)?.train()
+    match nothing_left(run, setting) {
+        Some(summary) => Ok(summary),
+        None => Trainer::new(run, corpus, setting, observer)?.train(),
+    }
+}
+
+/// The summary of a run that is not finite any more; there is nothing to train.
+fn nothing_left(run: &Run, setting: &Setting<'_>) -> Option<Summary> {
+    let is_final = |summary: &Summary| summary.stays_non_finite(run.config());
+    let found = setting.leads().then(|| run.summary().filter(is_final)).flatten();
+    let shared = setting.device.group().share(serde_json::to_vec(&found).expect("a summary is plain data"));
+    serde_json::from_slice(&shared).expect("process 0 wrote it just now")
 }
 
 struct Trainer<'a> {
@@ -53,6 +64,8 @@ struct Trainer<'a> {
     recorder: Option<Recorder>,
     tokens: Vec<u8>,
     targets: Vec<u8>,
+    /// The step that was not finite and ends the run.
+    non_finite: Option<u64>,
     /// What is safe on disk.
     saved: Option<Saved>,
     /// When it was last tried to save, or training began.
@@ -127,6 +140,7 @@ impl<'a> Trainer<'a> {
             validation,
             steps,
             state,
+            non_finite: None,
             saved,
             tried_to_save: Instant::now(),
             worked: (0.0, 0.0),
@@ -161,18 +175,28 @@ impl<'a> Trainer<'a> {
                 None if self.agree_to_stop() => break Ended::Interrupted,
                 None => self.step()?,
             };
-            let Some(row) = self.validated(row)? else { break Ended::Interrupted };
-            if let Some(recorder) = &mut self.recorder {
-                for trouble in recorder.add(self.setting.disk, &row) {
-                    self.observer.warning(&trouble);
-                }
+            if self.non_finite.is_some() {
+                self.record(&row);
+                self.observer.step(&row, &self.state);
+                self.leave_what_is_not_finite()?;
+                break Ended::NonFinite;
             }
+            let Some(row) = self.validated(row)? else { break Ended::Interrupted };
+            self.record(&row);
             if self.checkpoint_is_due(&row) {
                 self.checkpoint()?;
             }
             self.observer.step(&row, &self.state);
         };
         self.finish(ended)
+    }
+
+    /// Adds a row to the files of the run.
+    fn record(&mut self, row: &Row) {
+        let Some(recorder) = &mut self.recorder else { return };
+        for trouble in recorder.add(self.setting.disk, row) {
+            self.observer.warning(&trouble);
+        }
     }
 
     /// True if any process is asked to stop.
@@ -197,7 +221,7 @@ impl<'a> Trainer<'a> {
         let batch = Batch { tokens: &self.tokens, targets: &self.targets, length: context };
         let loss = self.engine.gradient(&batch, config.seed, step)?;
         let norm = self.engine.norm()?;
-        let bad = self.state.objection(loss, norm, config.bad_steps.spike);
+        let bad = self.state.objection(loss, norm, &config.bad_steps);
         let learning_rate = config.optimizer.learning_rate_at(step, self.steps);
         match &bad {
             None => {
@@ -207,12 +231,15 @@ impl<'a> Trainer<'a> {
             }
             Some(why) => self.keep_bad_step(step, why)?,
         }
-        self.state.step = step;
-        self.state.tokens += config.batch.tokens();
+        let tokens = self.state.tokens + config.batch.tokens();
+        // A run that ends before this step stays where it is.
+        if self.non_finite.is_none() {
+            (self.state.step, self.state.tokens) = (step, tokens);
+        }
         let mut row = Row {
             step,
             epoch: step as f64 / self.sampler.steps_per_epoch() as f64,
-            tokens: self.state.tokens,
+            tokens,
             train_bits_per_byte: loss / std::f64::consts::LN_2,
             gradient_norm: norm,
             learning_rate,
@@ -256,7 +283,9 @@ impl<'a> Trainer<'a> {
         let config = self.run.config();
         let best = self.state.best;
         let mut test = None;
-        if config.validation.test && ended != Ended::Interrupted {
+        // A run that was never validated with success has no best parameters to test.
+        let has_best = ended != Ended::NonFinite || best.is_some();
+        if config.validation.test && ended != Ended::Interrupted && has_best {
             self.observer.busy("testing");
             let at_best = best.is_none_or(|best| best.step == self.state.step);
             if at_best || self.load_best()? {
@@ -276,6 +305,7 @@ impl<'a> Trainer<'a> {
             tokens: self.state.tokens,
             seconds: self.state.seconds,
             ended,
+            non_finite_step: self.non_finite.filter(|_| ended == Ended::NonFinite),
             train_bits_per_byte: self.state.recent_loss.map(|nats| nats / std::f64::consts::LN_2),
             validation_bits_per_byte: best.map(|best| best.bits_per_byte),
             best_step: best.map(|best| best.step),

@@ -103,10 +103,75 @@ fn shards_follow_the_documented_rule() {
     let cache = folder.path().join("cache");
     let corpus = open(folder.path(), 0, &cache).unwrap();
     assert_eq!(corpus.bytes(), "x = 1\ny = 'é'\nlast\n".as_bytes());
-    assert_eq!(corpus.identity().name, "codeparrot");
     assert_eq!(open(folder.path(), 8, &cache).unwrap().bytes(), b"x = 1\ny ");
     let named = Source::find("codeparrot", folder.path().to_str().unwrap(), 0).unwrap();
     assert_eq!(Corpus::open(&named, &cache).unwrap().bytes().len(), 20);
+}
+
+/// A folder of shards that hold this text.
+fn shards(folder: &Path, text: &str) -> Source {
+    fs::create_dir_all(folder).unwrap();
+    let row = serde_json::json!({ "content": text }).to_string();
+    fs::write(folder.join("file-000000000001.json.gz"), gzip(row.as_bytes())).unwrap();
+    Source::find("codeparrot", folder.to_str().unwrap(), 0).unwrap()
+}
+
+/// The name of the paper's corpus is for a text that has its length and its distinct bytes.
+#[test]
+fn only_the_papers_text_is_called_codeparrot() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    for (place, name) in [
+        ("mine", "mine"),
+        ("codeparrot", "codeparrot-other"),
+        ("enwik8", "enwik8-other"),
+        ("tales", "tales-other"),
+    ] {
+        let source = shards(&folder.path().join(place), "x = 1");
+        let corpus = Corpus::open(&source, &cache).unwrap();
+        assert_eq!(corpus.identity().name, name);
+        let why = source.why_renamed(corpus.identity()).unwrap();
+        for part in ["6 bytes with 5 distinct values", "has 100000000 with 201", &format!("the name {name},")]
+        {
+            assert!(why.contains(part) && !why.contains('\n'), "{why}");
+        }
+        let path = folder.path().join(place);
+        assert_eq!(open(&path, 0, &cache).unwrap().identity().name, name, "by its path alone");
+        for (bytes, distinct, is_papers) in
+            [(100_000_000, 201, true), (100_000_000, 204, false), (99_999_999, 201, false)]
+        {
+            assert_eq!(source.name(bytes, distinct) == "codeparrot", is_papers, "{bytes}, {distinct}");
+        }
+    }
+    // Neither does the name of a file or folder of text make it the paper's.
+    let plain = folder.path().join("plain/codeparrot");
+    fs::create_dir_all(&plain).unwrap();
+    fs::write(plain.join("a.py"), "y = 2").unwrap();
+    assert_eq!(open(&plain, 0, &cache).unwrap().identity().name, "codeparrot-other");
+    let text = folder.path().join("mine.txt");
+    fs::write(&text, "z").unwrap();
+    let source = Source::find(text.to_str().unwrap(), "", 0).unwrap();
+    assert_eq!(source.why_renamed(open(&text, 0, &cache).unwrap().identity()), None);
+}
+
+/// What an earlier version prepared is found again, and not believed in its name.
+#[test]
+fn caches_of_earlier_versions_are_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let source = shards(&folder.path().join("mine"), "x = 1");
+    let sha256 = Corpus::open(&source, &cache).unwrap().identity().sha256.clone();
+    let prepared = fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path();
+    assert!(prepared.file_name().unwrap().to_str().unwrap().starts_with("codeparrot-"), "{prepared:?}");
+    let description = fs::read_to_string(prepared.join("corpus.json")).unwrap();
+    let old = description.replace("\"mine\"", "\"codeparrot\"");
+    assert_ne!(old, description);
+    fs::write(prepared.join("corpus.json"), &old).unwrap();
+    assert_eq!(Corpus::open(&source, &cache).unwrap().identity().name, "mine");
+    assert_eq!(Corpus::prepared(&sha256, &cache).unwrap().identity().name, "codeparrot-other");
+    assert_eq!(Corpus::look_up(&sha256, &cache).unwrap().name, "codeparrot-other");
+    assert_eq!(Corpus::look_up("other", &cache), None);
+    assert_eq!(fs::read_to_string(prepared.join("corpus.json")).unwrap(), old, "and left as it is");
 }
 
 #[test]

@@ -100,3 +100,16 @@ fn accumulated_batches_are_refused_with_a_sentence() {
         "{error}"
     );
 }
+
+/// Any folder of shards was called codeparrot.
+#[test]
+fn a_run_on_other_shards_is_not_of_the_papers_corpus() {
+    let folder = folder();
+    let path = folder.path().join("run");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kuramoto"), &path);
+    let corpus = fs::read_to_string(path.join("corpus.json")).unwrap();
+    fs::write(path.join("corpus.json"), corpus.replace("\"tales\"", "\"codeparrot\"")).unwrap();
+    let run = Run::open(&path).unwrap();
+    assert_eq!(run.corpus().name, "codeparrot-other");
+    assert!(run.checkpoint(Which::Last).is_ok(), "its checkpoints are as good as before");
+}

@@ -164,3 +164,20 @@ fn a_session_opens_in_all_processes_or_in_none() {
         assert!(!folder.path().join("bad").exists());
     }
 }
+
+/// A step that is not finite ends the run in all processes, and none of them trains it again.
+#[test]
+fn a_run_that_is_not_finite_ends_in_all() {
+    let changes = "length.steps = 40\nbad-steps.policy = 'continue'\nvalidation.test = true\n\
+                   optimizer = { learning-rate = 1e39, warmup = 6, schedule = 'constant' }";
+    let (alone, parts) = (folder(), folder());
+    let expected = train_new(changes, alone.path(), 1);
+    assert_eq!(expected.ended, Ended::NonFinite, "the test needs a step that is not finite");
+    let run = create(parts.path(), changes);
+    for _ in 0..2 {
+        for summary in train_in_group(&run, 3, |_| u64::MAX) {
+            assert_eq!((summary.ended, summary.steps), (Ended::NonFinite, expected.steps));
+            assert_eq!(summary.non_finite_step, expected.non_finite_step);
+        }
+    }
+}

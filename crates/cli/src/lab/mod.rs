@@ -8,6 +8,7 @@ use crate::choice::choice;
 use crate::program::{program, quoted};
 use crate::progress::seconds;
 use crate::table::{Table, counted, thousands};
+use crate::train::note_other_name;
 use anyhow::Result;
 use clap::{ArgAction, Subcommand};
 use kuramoto_kernels::peak;
@@ -17,9 +18,10 @@ use kuramoto_lab::runner::Status;
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::standing::Standing;
 use kuramoto_lab::{Arm, Experiment, Plan, Planned, Request};
-use kuramoto_train::Overlay;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
+use kuramoto_train::{Corpus, Overlay};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -135,6 +137,7 @@ fn make(arguments: &PlanArguments) -> Result<()> {
         (Some(out), false) => Plan::create(&request, out, &cache)?,
         (out, _) => Plan::draft(&request, out.as_deref().unwrap_or(Path::new("plan")), &cache)?,
     };
+    note_other_names(&plan, &cache);
     let next = match arguments.dry_run {
         true => "nothing was written\n".into(),
         false => {
@@ -143,6 +146,18 @@ fn make(arguments: &PlanArguments) -> Result<()> {
     };
     let costs = cost::text(&plan, arguments.cores.map(|cores| cores as usize))?;
     crate::print(&format!("{costs}{}{next}", cautions(&plan)))
+}
+
+/// Says of every corpus why it has another name than its place or its files suggest, if so.
+fn note_other_names(plan: &Plan, cache: &Path) {
+    let corpora: BTreeMap<&str, &Planned> =
+        plan.runs.iter().map(|run| (run.config.data.sha256.as_str(), run)).collect();
+    for (sha256, run) in corpora {
+        // Corpora that are generated are not in the cache, and have their own name always.
+        if let Some(corpus) = Corpus::look_up(sha256, cache) {
+            note_other_name(&run.config, &corpus);
+        }
+    }
 }
 
 /// What should be known before hours are spent: seeds that can show nothing, models that do not match.

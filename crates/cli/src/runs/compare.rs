@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let both = |of: &dyn Fn(&kuramoto_train::listing::Listed) -> String| [of(first), of(second)];
     let facts: [(&str, [String; 2]); 6] = [
         ("parameters", both(&|run| thousands(run.parameters))),
-        ("status", both(&|run| run.status.into())),
+        ("status", both(&|run| run.status.clone())),
         ("steps", both(&|run| thousands(run.steps as usize))),
         ("bytes read", both(&|run| thousands(run.tokens as usize))),
         ("best validation", both(&|run| bits(run.validation_bits_per_byte))),

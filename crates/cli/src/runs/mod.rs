@@ -143,9 +143,15 @@ impl Arguments {
         let contains = |text: &String| {
             let text = text.to_lowercase();
             let tags: Vec<&str> = run.notes.tags.iter().map(String::as_str).collect();
-            [&*run.run.to_string_lossy(), &run.changes_in_words, run.status, &run.notes.note, &tags.join(" ")]
-                .iter()
-                .any(|part| part.to_lowercase().contains(&text))
+            [
+                &*run.run.to_string_lossy(),
+                &run.changes_in_words,
+                &run.status,
+                &run.notes.note,
+                &tags.join(" "),
+            ]
+            .iter()
+            .any(|part| part.to_lowercase().contains(&text))
         };
         self.model.is_none_or(|model| model.name() == run.model)
             && self.data.as_ref().is_none_or(|corpus| *corpus == run.corpus)
@@ -166,7 +172,7 @@ const COLUMNS: [Column; 15] = [
     ("validation", false, |run| bits(run.validation_bits_per_byte)),
     ("floor", false, |run| bits(run.floor_bits_per_byte)),
     ("test", false, |run| bits(run.test_bits_per_byte)),
-    ("status", true, |run| run.status.into()),
+    ("status", true, |run| run.status.clone()),
     ("started", true, |run| {
         run.started.as_ref().map_or_else(String::new, |time| time[..16].replace('T', " "))
     }),

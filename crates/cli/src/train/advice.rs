@@ -17,6 +17,8 @@ pub struct Trained<'a> {
     /// As it was given on the command line.
     pub cache: Option<&'a Path>,
     pub steps: u64,
+    /// It ended because a step was not finite.
+    pub non_finite: bool,
 }
 
 /// Commands, without the program's name, and what each is for.
@@ -44,7 +46,13 @@ pub fn next(trained: &Trained<'_>) -> Vec<(String, String)> {
     if config.model.kind() == ModelKind::Kuramoto {
         next.push((format!("diagnose {run}{cache}"), "how its phases synchronize, with figures".into()));
     }
-    next.push((format!("train --resume {run} --steps {}{cache}", 2 * steps), "twice as long".into()));
+    next.push(match trained.non_finite {
+        false => (format!("train --resume {run} --steps {}{cache}", 2 * steps), "twice as long".into()),
+        true => (
+            format!("train --resume {run} --on-bad-step skip{cache}"),
+            "without the steps that are not finite".into(),
+        ),
+    });
     next.extend(counterpart(trained).map(|(command, why)| (command + &cache, why)));
     if config.data.corpus == "tales" {
         next.push((format!("train --data FILE{cache}"), "your own text".into()));
@@ -138,6 +146,10 @@ mod tests {
     use super::*;
 
     fn advice(keys: &str, ablations: &[&str], folder: &str) -> String {
+        advice_after(keys, ablations, folder, false)
+    }
+
+    fn advice_after(keys: &str, ablations: &[&str], folder: &str, non_finite: bool) -> String {
         let mut config = Config::from_overlays(&[Overlay::parse("keys", keys).unwrap()]).unwrap();
         config.model.ablate(ablations).unwrap();
         let enwik8 = config.data.corpus == "enwik8";
@@ -148,8 +160,8 @@ mod tests {
             ..Default::default()
         };
         config.resolve(&corpus).unwrap();
-        let trained =
-            Trained { folder: Path::new(folder), config: &config, corpus: &corpus, cache: None, steps: 100 };
+        let (folder, config, corpus) = (Path::new(folder), &config, &corpus);
+        let trained = Trained { folder, config, corpus, cache: None, steps: 100, non_finite };
         next(&trained).iter().map(|(command, why)| format!("{command}  # {why}\n")).collect()
     }
 
@@ -165,6 +177,14 @@ mod tests {
         train --data FILE  # your own text
         runs  # every run and its result
         ");
+    }
+
+    /// A longer run would end at the same step.
+    #[test]
+    fn after_a_run_that_was_not_finite() {
+        let text = advice_after("", &[], "mine", true);
+        assert!(text.contains("train --resume mine --on-bad-step skip  # without the steps"), "{text}");
+        assert!(!text.contains("--steps"), "{text}");
     }
 
     #[test]

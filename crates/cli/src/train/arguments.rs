@@ -171,7 +171,7 @@ pub struct Keys {
     #[arg(long, help_heading = JUDGING, value_name = "CHECKPOINTS", hide_short_help = true)]
     keep: Option<String>,
     #[arg(long, help_heading = JUDGING, value_name = "POLICY", hide_short_help = true,
-        help = help_with_choices::<Policy>("If a loss is NaN or spikes [default: stop]"))]
+        help = help_with_choices::<Policy>("If a loss is NaN or spikes [preset]"))]
     on_bad_step: Option<String>,
 }
 

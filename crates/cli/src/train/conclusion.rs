@@ -30,6 +30,14 @@ pub fn conclusion(run: &Run, summary: &Summary, cache: Option<&Path>) -> Result<
     if summary.ended == Ended::EarlyStop {
         lines.push(format!("stopped early: validation had not improved since step {best_step}"));
     }
+    let non_finite = summary.ended == Ended::NonFinite;
+    if non_finite {
+        lines.push(format!(
+            "{}: that step was not applied, and the run ended after step {}",
+            summary.ended_in_words(),
+            thousands(summary.steps as usize)
+        ));
+    }
     if let Some(bits) = summary.validation_bits_per_byte {
         let floor = summary
             .floor_bits_per_byte
@@ -58,7 +66,7 @@ pub fn conclusion(run: &Run, summary: &Summary, cache: Option<&Path>) -> Result<
     })?;
     lines.extend(text::wrap(&text::printable(&sample), 100).into_iter().map(indented));
     let (config, corpus, steps) = (run.config(), run.corpus(), summary.steps);
-    let next = advice::next(&Trained { folder: run.folder(), config, corpus, cache, steps });
+    let next = advice::next(&Trained { folder: run.folder(), config, corpus, cache, steps, non_finite });
     Ok(format!("{}\n\nnext:\n{}", lines.join("\n"), listed(&next)))
 }
 
@@ -87,6 +95,11 @@ pub fn already_done(run: &Run, patience_given: bool) -> Result<Option<(Summary, 
         Ended::EarlyStop if !patience_given && !untested => format!(
             "{folder} stopped early after step {taken}{bits}\ntrain it on with: {program} train --resume \
              {folder} --patience 0\n"
+        ),
+        Ended::NonFinite if summary.stays_non_finite(config) => format!(
+            "{folder} is {}{bits}\nthere is nothing left to train; leave such steps out with: {program} train \
+             --resume {folder} --on-bad-step skip\n",
+            summary.ended_in_words()
         ),
         _ => return Ok(None),
     };

@@ -1,5 +1,6 @@
 //! `train --dry-run`: what would be trained, and how long it would take.
 
+use super::note_other_name;
 use crate::describe;
 use crate::progress::seconds;
 use crate::table::counted;
@@ -9,8 +10,9 @@ use kuramoto_train::{NewRun, Setting, Split};
 /// Prints everything that is known before the first step, and makes no folder.
 pub fn run(new: &NewRun, setting: &Setting<'_>, json: bool) -> Result<()> {
     let prepared = new.prepare(setting.device)?;
-    let estimate = prepared.estimate(setting)?;
     let (config, identity) = (&prepared.config, prepared.corpus.identity());
+    note_other_name(config, identity);
+    let estimate = prepared.estimate(setting)?;
     let parameters = config.model.parameters()?;
     if json {
         let object = serde_json::json!({

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use kuramoto_engine::Processes;
 use kuramoto_kernels::peak;
 use kuramoto_train::run::Ended;
-use kuramoto_train::{Config, Error, Overlay, Session, Setting};
+use kuramoto_train::{Config, Error, Identity, Overlay, Session, Setting};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -62,6 +62,7 @@ fn train(arguments: &Arguments, processes: &Processes, session: &mut Session<'_>
         return Ok(processes::FOLLOWED);
     }
     if arguments.resume.is_none() {
+        note_other_name(session.run().config(), session.run().corpus());
         survey(session.run().config());
     } else if processes.group().size() == 1
         && let Some((summary, text)) =
@@ -95,6 +96,14 @@ fn train(arguments: &Arguments, processes: &Processes, session: &mut Session<'_>
         Ended::Interrupted => ExitCode::from(signals.exit_code()),
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// Says why a corpus has another name than its place or its files suggest, if so.
+pub fn note_other_name(config: &Config, corpus: &Identity) {
+    // What cannot be listed now could be read before: training does not need it any more.
+    if let Some(why) = config.source().ok().and_then(|source| source.why_renamed(corpus)) {
+        crate::note(&format!("note: {why}"));
+    }
 }
 
 /// Says what a folder of files holds.

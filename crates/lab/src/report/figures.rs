@@ -169,8 +169,7 @@ fn heat_map(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
         Some(mean(&arm.validations())).filter(|mean| mean.is_finite())
     };
     let rows = |&model: &ModelKind| {
-        let row =
-            |heads| GRID.map(|layers| cell(model, heads, layers)).collect::<Option<Vec<_>>>();
+        let row = |heads| GRID.map(|layers| cell(model, heads, layers)).collect::<Option<Vec<_>>>();
         Some((model, GRID.map(row).collect::<Option<Vec<_>>>()?))
     };
     let grids: Vec<(ModelKind, Vec<Vec<f64>>)> = ModelKind::VARIANTS.iter().filter_map(rows).collect();

@@ -25,28 +25,36 @@ pub fn default_cache() -> PathBuf {
 pub(super) fn open(source: &Source, cache: &Path) -> Result<(Identity, Vec<u8>)> {
     let key = source.fingerprint()?;
     let name =
-        source.name().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_' && c != '.', "_");
+        source.title().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_' && c != '.', "_");
     let name: String = name.chars().take(100).collect();
     let folder = cache.join(format!("{name}-{}", &key[..16]));
     if !folder.exists() {
         prepare(source, &folder)?;
     }
-    read(&folder)
+    let (mut identity, bytes) = read(&folder)?;
+    // The same bytes may lie in folders of several names.
+    identity.name = source.name(identity.bytes, identity.vocabulary.len());
+    Ok((identity, bytes))
 }
 
 /// A prepared corpus with these bytes, whatever it was prepared from; None if there is none that is good.
 pub(super) fn find(sha256: &str, cache: &Path) -> Option<(Identity, Vec<u8>)> {
-    let is_it = |folder: &PathBuf| {
-        let json = disk::read(&folder.join("corpus.json")).ok();
-        let identity: Option<Identity> = json.and_then(|json| serde_json::from_slice(&json).ok());
-        identity.is_some_and(|identity| identity.sha256 == sha256)
+    with_hash(sha256, cache)?.find_map(|(folder, _)| read(&folder).ok())
+}
+
+/// What identifies such a corpus, without reading its bytes.
+pub(super) fn look_up(sha256: &str, cache: &Path) -> Option<Identity> {
+    with_hash(sha256, cache)?.next().map(|(_, identity)| identity.with_its_name())
+}
+
+/// Prepared corpora that are said to have this hash.
+fn with_hash(sha256: &str, cache: &Path) -> Option<impl Iterator<Item = (PathBuf, Identity)>> {
+    let described = move |folder: PathBuf| {
+        let json = disk::read(&folder.join("corpus.json")).ok()?;
+        let identity: Identity = serde_json::from_slice(&json).ok()?;
+        (identity.sha256 == sha256).then_some((folder, identity))
     };
-    fs::read_dir(cache)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(is_it)
-        .find_map(|folder| read(&folder).ok())
+    Some(fs::read_dir(cache).ok()?.flatten().filter_map(move |entry| described(entry.path())))
 }
 
 fn prepare(source: &Source, folder: &Path) -> Result<()> {
@@ -125,12 +133,12 @@ fn fill(source: &Source, folder: &Path) -> Result<()> {
         return Err(Error::corpus(path, why));
     }
     if copied.bytes == 0 {
-        return Err(Error::corpus(source.name(), "it is empty; there is nothing to learn from"));
+        return Err(Error::corpus(source.title(), "it is empty; there is nothing to learn from"));
     }
     let vocabulary = listed(&copied.seen);
+    let name = source.name(copied.bytes, vocabulary.len());
     // The opening is read off the bytes whenever they are opened.
-    let identity =
-        Identity { name: source.name(), bytes: copied.bytes, sha256, vocabulary, opening: Vec::new() };
+    let identity = Identity { name, bytes: copied.bytes, sha256, vocabulary, opening: Vec::new() };
     file.sync_all().at("write", &path)?;
     let path = folder.join("corpus.json");
     let json = serde_json::to_vec_pretty(&identity).expect("an identity is plain data");
@@ -159,5 +167,5 @@ fn read(folder: &Path) -> Result<(Identity, Vec<u8>)> {
     if hash::of(&bytes) != identity.sha256 || vocabulary(&bytes) != identity.vocabulary {
         return Err(Error::corpus(&path, format!("its bytes are not those that were prepared: {advice}")));
     }
-    Ok((identity, bytes))
+    Ok((identity.with_its_name(), bytes))
 }

@@ -6,6 +6,7 @@
 mod cache;
 pub mod codeparrot;
 mod download;
+pub mod naming;
 pub mod source;
 pub mod tales;
 
@@ -63,7 +64,7 @@ impl Split {
 /// What identifies a corpus; saved in every run, so that a model can speak without its corpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// `tales`, `enwik8`, `codeparrot`, or the name of the file or folder.
+    /// `tales`, `enwik8`, `codeparrot`, or the name of the file or folder; see [`naming`].
     pub name: String,
     /// Number of bytes.
     pub bytes: usize,
@@ -148,6 +149,11 @@ impl Corpus {
         identity.opening = opening(&bytes);
         let tokens = identity.tokens().map(Option::unwrap_or_default);
         Some(Corpus { identity, bytes: Bytes::Read(bytes), tokens })
+    }
+
+    /// What identifies a prepared corpus with this hash, if there is one; its bytes are not read.
+    pub fn look_up(sha256: &str, cache: &Path) -> Option<Identity> {
+        cache::look_up(sha256, cache)
     }
 
     /// Opens the corpus of a run: from the cache if it was prepared there, else from where it came from.

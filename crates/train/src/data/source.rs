@@ -31,6 +31,8 @@ pub enum Source {
     Enwik8(Option<PathBuf>),
     /// Shards of CodeParrot-clean, see [`codeparrot`].
     Codeparrot {
+        /// As the user named it.
+        root: PathBuf,
         /// In order.
         shards: Vec<PathBuf>,
         /// Cut here; 0 for 10^8.
@@ -76,7 +78,10 @@ impl Source {
                     "say where its shards are with --data-path FOLDER (files named file-*.json.gz, as \
                      published)",
                 )),
-                Some(path) => Ok(Source::Codeparrot { shards: codeparrot::shards(&path)?, bytes }),
+                Some(root) => {
+                    let shards = codeparrot::shards(&root)?;
+                    Ok(Source::Codeparrot { root, shards, bytes })
+                }
             },
             _ => Source::at(&PathBuf::from(corpus), bytes),
         }
@@ -103,7 +108,7 @@ impl Source {
             )
         })?;
         if let Ok(shards) = codeparrot::shards(path) {
-            return Ok(Source::Codeparrot { shards, bytes });
+            return Ok(Source::Codeparrot { root: path.to_path_buf(), shards, bytes });
         }
         if !metadata.is_dir() && !metadata.is_file() {
             return Err(Error::corpus(
@@ -124,19 +129,6 @@ impl Source {
             return Err(Error::corpus(path, "there is no file in this folder (hidden ones do not count)"));
         }
         Ok(Source::Files { root: path.to_path_buf(), files, bytes })
-    }
-
-    /// A name for people.
-    pub fn name(&self) -> String {
-        match self {
-            Source::Tales { .. } => "tales".into(),
-            Source::Enwik8(_) => "enwik8".into(),
-            Source::Codeparrot { .. } => "codeparrot".into(),
-            Source::Files { root, .. } => {
-                let name = root.canonicalize().ok().and_then(|path| path.file_name().map(|n| n.to_owned()));
-                name.map_or_else(|| "files".into(), |name| name.to_string_lossy().into_owned())
-            }
-        }
     }
 
     /// What a folder of files holds; None for any other source.
@@ -180,7 +172,7 @@ impl Source {
             Source::Codeparrot { shards, .. } => shards,
             Source::Files { files, .. } => files,
         };
-        hasher.update(format!("{} {}", self.name(), self.limit()).as_bytes());
+        hasher.update(format!("{} {}", self.title(), self.limit()).as_bytes());
         let mut buffer = vec![0; 1 << 16];
         for path in files {
             let mut file = disk::open(path).at("open", path)?;

@@ -5,6 +5,7 @@ use crate::checkpoint::{self, Snapshot};
 use crate::config::Policy;
 use crate::error::{At, Error, Result};
 use crate::metrics::Row;
+use crate::start::Start;
 use crate::state::State;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -27,9 +28,14 @@ impl Saved {
 }
 
 impl Trainer<'_> {
-    /// True if nothing of the state would be lost. Nothing is saved before the first step.
+    /// True if nothing of the state would be lost.
     pub(super) fn is_saved(&self) -> bool {
-        self.state.step == 0 || self.saved == Some(Saved::of(&self.state))
+        !self.is_worth_saving() || self.saved == Some(Saved::of(&self.state))
+    }
+
+    /// Nothing is saved before the first step, unless the run ends there.
+    fn is_worth_saving(&self) -> bool {
+        self.state.step > 0 || self.non_finite.is_some()
     }
 
     pub(super) fn checkpoint_is_due(&self, row: &Row) -> bool {
@@ -109,14 +115,25 @@ impl Trainer<'_> {
         checkpoint::save(self.setting.disk, folder, &snapshot)
     }
 
-    /// Keeps the batch and the state before a bad step; under the policy `stop` that is the end.
+    /// Keeps the batch and the state before a bad step. Under the policy `stop` that is an error, under
+    /// `continue` the end of the run.
     pub(super) fn keep_bad_step(&mut self, step: u64, why: &str) -> Result<()> {
         let kept = self.run.folder().join("bad-steps").join(format!("step-{step}"));
         if let Err(error) = self.try_keep(&kept, step, why) {
             self.observer.warning(&format!("the bad step could not be kept: {error}"));
         }
+        let policy = self.run.config().bad_steps.policy;
+        if policy == Policy::Continue {
+            self.non_finite = Some(step);
+            self.observer.warning(&format!(
+                "step {step}: {why}; applied, it would make every later step NaN, so the run ends before it; its \
+                 batch and state are in {}",
+                kept.display()
+            ));
+            return Ok(());
+        }
         let give_up = self.state.consecutive_bad + 1 >= MOST_BAD;
-        if self.run.config().bad_steps.policy == Policy::Stop || give_up {
+        if policy == Policy::Stop || give_up {
             // The state is still that of the step before, and worth keeping.
             if !self.is_saved() {
                 self.checkpoint()?;
@@ -152,11 +169,29 @@ impl Trainer<'_> {
         self.save_as(&folder.join("state"))
     }
 
+    /// An update may leave parameters that are not finite without its loss showing it. They cannot be saved:
+    /// the run ends with the newest state that can.
+    pub(super) fn leave_what_is_not_finite(&mut self) -> Result<()> {
+        if self.engine.parameters()?.iter().all(|x| x.is_finite()) {
+            return Ok(());
+        }
+        let start = Start::find(self.engine.layout(), self.run, self.steps, self.setting)?;
+        start.restore(&mut *self.engine, self.run, self.setting, self.observer)?;
+        self.saved = start.state.as_ref().map(Saved::of);
+        let seconds = self.state.seconds;
+        self.state = State { seconds, unvalidated: None, ..start.state.unwrap_or_default() };
+        self.observer.warning(&format!(
+            "some parameters were not finite before that step; the run ends with those of step {}",
+            self.state.step
+        ));
+        Ok(())
+    }
+
     /// Proves what will be called saved.
     pub(super) fn check_saved(&self) -> Result<()> {
         if self.setting.leads() {
             self.run.check_is_there()?;
-            if self.state.step > 0 {
+            if self.is_worth_saving() {
                 checkpoint::load(&self.state_folder(), self.run, self.engine.layout(), true)?;
             }
         }
