@@ -52,8 +52,20 @@ pub fn length(config: &Config, steps: u64, steps_per_epoch: u64) -> String {
         (_, epochs) if epochs < 0.01 => "less than 0.01 epochs".into(),
         (_, epochs) => format!("{epochs:.2} epochs"),
     };
-    let batch = &config.batch;
-    format!("{} of {} x {} bytes ({epochs})", counted(steps as usize, "step"), batch.sequences, batch.context)
+    let (batch, optimizer) = (&config.batch, &config.optimizer);
+    let warmup = match optimizer.warmup_share {
+        None => String::new(),
+        Some(share) => {
+            let steps = counted(optimizer.warmup_steps(steps) as usize, "step");
+            format!(", with a warm-up of {steps} ({share})")
+        }
+    };
+    format!(
+        "{} of {} x {} bytes ({epochs}){warmup}",
+        counted(steps as usize, "step"),
+        batch.sequences,
+        batch.context
+    )
 }
 
 /// How far a result is from the fewest bits per byte that are possible.

@@ -84,3 +84,25 @@ fn other_shards_are_said_to_be_others() {
         "codeparrot-other"
     );
 }
+
+#[test]
+fn a_share_of_warmup_is_shown_with_its_steps() {
+    let folder = scratch();
+    let shares = ["--warmup 8%", "--set optimizer.warmup=8%"];
+    for share in shares {
+        let (said, error, _) = kuramoto(folder.path(), &format!("train {TINY} --steps 50 {share} --dry-run"));
+        assert!(said.contains("with a warm-up of 4 steps (8% of 50 steps)"), "{said}{error}");
+        assert!(said.contains("warmup = \"8% of 50 steps\""), "{said}");
+    }
+    for (name, warmup) in [("a", "8%"), ("b", "4")] {
+        let line = format!("train {TINY} --steps 50 --warmup {warmup} --out runs/{name}");
+        assert_eq!(kuramoto(folder.path(), &line).2, 0);
+    }
+    let (said, ..) = kuramoto(folder.path(), "runs compare runs/a runs/b");
+    let row = said.lines().find(|line| line.starts_with("optimizer.warmup")).unwrap_or_default();
+    assert!(row.contains("8% of 50 steps") && row.trim_end().ends_with('4'), "{said}");
+    assert!(said.contains("at their best, both are the same"), "{said}");
+    let (_, refused, code) = kuramoto(folder.path(), "train --warmup 120%");
+    assert_eq!(code, 2);
+    assert!(refused.contains("optimizer.warmup = \"120%\" is not allowed"), "{refused}");
+}

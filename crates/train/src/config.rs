@@ -4,6 +4,10 @@
 //! of the command line are laid over it key by key; at last the corpus fixes the vocabulary and the budget
 //! the width. What results is saved in the run as `config.toml` and can be given back with `--config`.
 
+mod optimizer;
+
+pub use optimizer::{Decay, Optimizer, Schedule, WarmupShare};
+
 use crate::data::{Identity, Source, Split};
 use crate::error::{Error, Result};
 use crate::overlay::Overlay;
@@ -117,70 +121,6 @@ impl BatchConfig {
     }
 }
 
-/// How the learning rate goes on after the warm-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::VariantNames)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum Schedule {
-    /// It stays.
-    Constant,
-    /// It falls along half a cosine to `final-fraction` of itself at the last step.
-    Cosine,
-}
-
-/// Which parameters decay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Decay {
-    /// Every one, as PyTorch's AdamW does by default.
-    All,
-    /// Matrices of linear maps and transformer embeddings; no phases, rates, biases, norms or scalars.
-    Weights,
-}
-
-/// AdamW and its schedule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Optimizer {
-    /// Highest learning rate.
-    pub learning_rate: f64,
-    /// Steps over which the learning rate rises from 0.
-    pub warmup: u64,
-    /// How it goes on.
-    pub schedule: Schedule,
-    /// Share of the learning rate that is left at the end of a cosine.
-    pub final_fraction: f64,
-    /// Decay of the first moment.
-    pub beta1: f64,
-    /// Decay of the second moment.
-    pub beta2: f64,
-    /// Added to the root of the second moment.
-    pub epsilon: f64,
-    /// Decoupled weight decay.
-    pub weight_decay: f64,
-    /// Which parameters decay.
-    pub decay: Decay,
-    /// Largest global gradient norm; 0 for no clipping.
-    pub clip: f64,
-}
-
-impl Optimizer {
-    /// The learning rate of `step`, from 1, of `steps` in all.
-    pub fn learning_rate_at(&self, step: u64, steps: u64) -> f64 {
-        let warm = if step < self.warmup { step as f64 / self.warmup as f64 } else { 1.0 };
-        let shape = match self.schedule {
-            Schedule::Constant => 1.0,
-            Schedule::Cosine => {
-                let span = steps.saturating_sub(self.warmup).max(1) as f64;
-                let done = (step.saturating_sub(self.warmup) as f64 / span).min(1.0);
-                let fall = 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
-                self.final_fraction + (1.0 - self.final_fraction) * fall
-            }
-        };
-        self.learning_rate * warm * shape
-    }
-}
-
 /// How training is judged on the way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -276,7 +216,8 @@ impl Config {
         }
         self.resolve_model(corpus.vocabulary.len())?;
         self.check()?;
-        self.sampler(corpus)?;
+        let steps = self.steps(&self.sampler(corpus)?);
+        self.optimizer.resolve(steps);
         warm_start::resolve(self, corpus)
     }
 
@@ -339,6 +280,9 @@ impl Config {
         whole(key, amount, 1, 1 << 50)?;
         let optimizer = &self.optimizer;
         number("optimizer.learning-rate", optimizer.learning_rate, f64::MIN_POSITIVE, f64::MAX)?;
+        if let Some(share) = &optimizer.warmup_share {
+            number("optimizer.warmup", share.percent, 0.0, 100.0)?;
+        }
         number("optimizer.final-fraction", optimizer.final_fraction, 0.0, 1.0)?;
         number("optimizer.beta1", optimizer.beta1, 0.0, 1.0 - 1e-12)?;
         number("optimizer.beta2", optimizer.beta2, 0.0, 1.0 - 1e-12)?;

@@ -1,6 +1,6 @@
 //! Laying the keys of files and flags over a preset, and saying what is wrong with them.
 
-use crate::config::Config;
+use crate::config::{Config, WarmupShare};
 use crate::error::{Error, Result};
 use crate::presets;
 use kuramoto_model::{ModelKind, matching};
@@ -66,6 +66,12 @@ impl Overlay {
     /// open again. Any other table stays as it is.
     pub fn for_new_run(mut self) -> Overlay {
         let Ok(config) = self.to_config() else { return self };
+        if let Some(share) = &config.optimizer.warmup_share {
+            let open = Value::String(WarmupShare { of: None, ..*share }.to_string());
+            if let Some(optimizer) = self.table.get_mut("optimizer").and_then(Value::as_table_mut) {
+                optimizer.insert("warmup".into(), open);
+            }
+        }
         let mut leave_open = |section: &str, key: &str| {
             self.table.get_mut(section).and_then(Value::as_table_mut).and_then(|table| table.remove(key))
         };
@@ -191,6 +197,9 @@ fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result
                 let why = format!("{dotted} = {value} is not allowed: it is a section with keys of its own");
                 return Err(Error::Config { origin: origin.into(), why });
             }
+            (Some(slot), value) if dotted == WARMUP => {
+                *slot = warmup(slot, value).map_err(|allowed| Error::setting(WARMUP, value, allowed))?;
+            }
             (Some(slot), value) => {
                 *slot = like(slot, value).ok_or_else(|| {
                     let allowed = format!("it must be of type {}, such as {slot}", slot.type_str());
@@ -200,6 +209,22 @@ fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result
         }
     }
     Ok(())
+}
+
+/// The one key with values of two types.
+const WARMUP: &str = "optimizer.warmup";
+
+/// Steps of warm-up, or a share of the run.
+fn warmup(now: &Value, value: &Value) -> std::result::Result<Value, &'static str> {
+    let Value::String(text) = value else {
+        let steps = like(&Value::Integer(0), value).filter(|steps| steps.as_integer() >= Some(0));
+        return steps.ok_or(WarmupShare::ALLOWED);
+    };
+    let share: WarmupShare = text.parse()?;
+    // The share of a run that has started is of the steps it was started with, also if it is given again.
+    let is_same = |now: &WarmupShare| share.of.is_none() && now.percent == share.percent;
+    let now = now.as_str().and_then(|now| now.parse().ok()).filter(is_same);
+    Ok(Value::String(now.unwrap_or(share).to_string()))
 }
 
 /// `value` in the type of `slot`; whole numbers are numbers too.

@@ -150,6 +150,7 @@ fn paper_optimizer() -> Optimizer {
     Optimizer {
         learning_rate: 1e-3,
         warmup: 0,
+        warmup_share: None,
         schedule: Schedule::Constant,
         final_fraction: 1.0,
         beta1: 0.9,

@@ -189,6 +189,75 @@ fn the_learning_rate_rises_and_falls() {
     );
 }
 
+/// Of 1,400 steps, as the preset `quick` has them.
+fn with_warmup(value: &str) -> Config {
+    let set = Overlay::set("--warmup", "optimizer.warmup", value);
+    let mut config = Config::from_overlays(&[set]).unwrap();
+    config.resolve(&enwik8()).unwrap();
+    config
+}
+
+/// Steps are written as ever; a share says what it is of.
+#[test]
+fn a_warmup_is_steps_or_a_share_of_the_run() {
+    for (value, steps, saved) in [
+        ("100", 100, "warmup = 100\n"),
+        ("0", 0, "warmup = 0\n"),
+        ("1e2", 100, "warmup = 100\n"),
+        ("8%", 112, "warmup = \"8% of 1400 steps\"\n"),
+        ("12.5%", 175, "warmup = \"12.5% of 1400 steps\"\n"),
+        ("0.03%", 0, "warmup = \"0.03% of 1400 steps\"\n"),
+        ("0.04%", 1, "warmup = \"0.04% of 1400 steps\"\n"),
+        ("0%", 0, "warmup = \"0% of 1400 steps\"\n"),
+        ("100%", 1400, "warmup = \"100% of 1400 steps\"\n"),
+    ] {
+        let config = with_warmup(value);
+        assert_eq!(config.optimizer.warmup_steps(1400), steps, "{value}");
+        let text = config.to_toml();
+        assert!(text.contains(saved), "{value}: {text}");
+        assert_eq!(Config::parse("saved", &text).unwrap(), config);
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
+        // The learning rate is that of as many steps.
+        let fixed = with_warmup(&steps.to_string());
+        let rate = |config: &Config, step| config.optimizer.learning_rate_at(step, 1400).to_bits();
+        assert!((1..=1400).all(|step| rate(&config, step) == rate(&fixed, step)), "{value}");
+    }
+    let epochs = "length.epochs = 1\nbatch = { sequences = 64, context = 256 }\noptimizer.warmup = '8%'";
+    let mut config = from_overlays(epochs).unwrap();
+    config.resolve(&enwik8()).unwrap();
+    assert!(config.to_toml().contains("8% of 5493 steps"), "{}", config.to_toml());
+}
+
+#[test]
+fn a_warmup_that_is_neither_is_refused() {
+    for value in ["120%", "-1%", "100.1%", "nan%", "%", "8", "8 percent", "8%%", "8% of steps", ""] {
+        let found = message(&format!("optimizer.warmup = '{value}'"));
+        assert!(found.starts_with(&format!("optimizer.warmup = {:?} is not allowed", value)), "{found}");
+        assert!(found.contains("such as 100, or a share of the run from 0% to 100%"), "{found}");
+    }
+    for value in ["-4", "2.5", "true"] {
+        let found = message(&format!("optimizer.warmup = {value}"));
+        assert!(found.contains("a share of the run from 0% to 100%"), "{found}");
+    }
+    let text = with_warmup("8%").to_toml().replace("8% of", "108% of");
+    let found = Config::parse("saved", &text).unwrap_err().to_string();
+    assert!(found.contains("a share of the run from 0% to 100%") && !found.contains('\n'), "{found}");
+}
+
+/// A new run from the configuration of another has its share, of its own length.
+#[test]
+fn a_share_is_of_the_new_run() {
+    let saved = Overlay::parse("config.toml", &with_warmup("8%").to_toml()).unwrap().for_new_run();
+    let longer = Overlay::set("--steps", "length.steps", "2000");
+    let mut config = Config::from_overlays(&[saved, longer.clone()]).unwrap();
+    config.resolve(&enwik8()).unwrap();
+    assert_eq!(config.optimizer.warmup_steps(2000), 160);
+    let saved = Overlay::parse("config.toml", &with_warmup("100").to_toml()).unwrap().for_new_run();
+    let config = Config::from_overlays(&[saved, longer]).unwrap();
+    assert_eq!(config.optimizer.warmup, 100);
+}
+
 proptest! {
     #[test]
     fn any_text_is_a_configuration_or_an_error(text in ".{0,200}") {
@@ -202,7 +271,7 @@ proptest! {
     fn any_value_at_any_key_is_taken_or_refused(
         key in prop::sample::select(vec![
             "seed", "budget", "length.steps", "data.bytes", "batch.context", "batch.lanes", "optimizer.beta1",
-            "optimizer.decay", "validation.test", "model.width", "model.layers", "model.metric",
+            "optimizer.warmup", "optimizer.decay", "validation.test", "model.width", "model.layers", "model.metric",
             "model.init.self-score",
             "model.transport-rank", "checkpoints.keep", "bad-steps.policy",
         ]),
@@ -210,6 +279,7 @@ proptest! {
             any::<i64>().prop_map(|x| x.to_string()),
             any::<f64>().prop_map(|x| x.to_string()),
             "[a-z]{0,8}",
+            "-?[0-9.e]{0,8}%( of [0-9]{0,22} steps)?",
             Just("true".to_string()),
             Just("[1, 2]".to_string()),
             Just("18446744073709551616".to_string()),

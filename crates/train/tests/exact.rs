@@ -286,3 +286,32 @@ proptest! {
         prop_assert!(outcome(&parts) == outcome(&whole));
     }
 }
+
+/// A share is of the steps that the run was started with: one that is resumed for longer keeps the warm-up that
+/// it has, in what it computes and in what its configuration says.
+#[test]
+fn a_longer_run_keeps_its_warmup() {
+    let folder = folder();
+    let (shared, fixed) = (folder.path().join("shared"), folder.path().join("fixed"));
+    for (run, warmup) in [(&shared, "'50%'"), (&fixed, "6")] {
+        let changes = format!("optimizer = {{ warmup = {warmup}, schedule = 'constant' }}");
+        train_new(&changes, run, 1);
+    }
+    assert_eq!(outcome(&shared), outcome(&fixed));
+    let (_, corpus) = tiny("");
+    for run in [&shared, &fixed] {
+        let mut run = Run::open(run).unwrap();
+        run.reconfigure(&[Overlay::set("--steps", "length.steps", "20")]).unwrap();
+        train(&run, &corpus, &System, 1, &mut ()).unwrap();
+    }
+    assert_eq!(outcome(&shared), outcome(&fixed));
+    let mut run = Run::open(&shared).unwrap();
+    assert!(run.config().to_toml().contains("warmup = \"50% of 12 steps\""));
+    // Its own share may be given again, another may not.
+    let warmup = |value| [Overlay::set("--warmup", "optimizer.warmup", value)];
+    run.reconfigure(&warmup("50%")).unwrap();
+    assert_eq!(run.config().optimizer.warmup_steps(20), 6);
+    for other in ["30%", "6", "50% of 20 steps"] {
+        assert!(run.reconfigure(&warmup(other)).is_err(), "{other}");
+    }
+}

@@ -143,8 +143,8 @@ pub struct Keys {
     context: Option<String>,
     #[arg(long, short, alias = "lr", help_heading = OPTIMIZER, help = "Highest learning rate; also --lr [preset]")]
     learning_rate: Option<String>,
-    /// Steps of warm-up [preset]
-    #[arg(long, help_heading = OPTIMIZER, hide_short_help = true)]
+    /// Steps of warm-up, or a share of the run such as 8% [preset]
+    #[arg(long, help_heading = OPTIMIZER, value_name = "STEPS|SHARE", hide_short_help = true)]
     warmup: Option<String>,
     #[arg(long, help_heading = OPTIMIZER, hide_short_help = true,
         help = help_with_choices::<Schedule>("Learning rate after the warm-up [preset]"))]
