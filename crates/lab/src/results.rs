@@ -230,7 +230,7 @@ impl Results {
     }
 
     /// Of finished runs in the plan's order.
-    fn of(plan: &Plan, finished: Vec<Finished>, unusable: Vec<Unusable>) -> Results {
+    pub(crate) fn of(plan: &Plan, finished: Vec<Finished>, unusable: Vec<Unusable>) -> Results {
         let progress = (finished.len(), plan.runs.len());
         let mut arms: Vec<ArmResults> = Vec::new();
         for run in finished {

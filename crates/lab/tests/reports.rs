@@ -68,7 +68,11 @@ fn the_ablation_suite_from_plan_to_report() {
     assert!(!markdown.contains("**"), "nothing is bold without a test");
     assert_eq!(text("runs.csv").lines().count(), 42, "a header and a row a run");
     assert_eq!((text("cells.csv").lines().count(), text("claims.csv").lines().count()), (15, 14));
-    assert_eq!(text("report.tex").matches("\\bottomrule").count(), 5, "two of differences, cells, tests, speeds");
+    assert_eq!(
+        text("report.tex").matches("\\bottomrule").count(),
+        5,
+        "two of differences, cells, tests, speeds"
+    );
     every_link_leads_somewhere(&plan, &text("report.html"));
     assert!(
         !text("report.json").contains(&*plan.folder().to_string_lossy()),

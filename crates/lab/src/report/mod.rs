@@ -9,6 +9,8 @@ mod equal;
 mod figures;
 mod lead;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use crate::error::{Error, Result};
 use crate::plan::Plan;
