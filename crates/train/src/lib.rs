@@ -43,6 +43,7 @@ pub mod memory;
 pub mod metrics;
 pub mod notes;
 pub mod overlay;
+mod peak_memory;
 pub mod presets;
 pub mod publish;
 mod recorder;

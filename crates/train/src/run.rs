@@ -73,6 +73,13 @@ pub struct Summary {
     /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_share: Option<f64>,
+    /// Most bytes that were in memory of the process (of several, the first) that trained the last steps, the
+    /// corpus included, while it did; None where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    /// Runs that shared that memory, where several trained in one process at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_runs: Option<usize>,
 }
 
 /// Why training ended.

@@ -14,6 +14,7 @@ use crate::config::{Config, Decay};
 use crate::data::{Corpus, Split};
 use crate::error::{Error, Result};
 use crate::metrics::{Rewind, Row};
+use crate::peak_memory::PeakMemory;
 use crate::recorder::{ROWS, Recorder};
 use crate::run::{Ended, Run, Summary};
 use crate::setting::{Observer, Setting, TrainingPlan, check_memory};
@@ -74,6 +75,7 @@ struct Trainer<'a> {
     peak_flops: Option<f64>,
     /// Seconds of steps of this process, and of their exchanges.
     worked: (f64, f64),
+    memory: PeakMemory,
 }
 
 impl<'a> Trainer<'a> {
@@ -83,6 +85,7 @@ impl<'a> Trainer<'a> {
         setting: &'a Setting<'a>,
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
+        let memory = PeakMemory::watch();
         let config = run.config();
         let batch = &config.batch;
         let sampler = config.sampler(corpus.identity())?;
@@ -144,6 +147,7 @@ impl<'a> Trainer<'a> {
             saved,
             tried_to_save: Instant::now(),
             worked: (0.0, 0.0),
+            memory,
         };
         trainer.observer.plan(&TrainingPlan {
             run: run.folder().to_path_buf(),
@@ -296,6 +300,7 @@ impl<'a> Trainer<'a> {
                 }
             }
         }
+        let (peak_memory_bytes, peak_memory_runs) = self.peak_memory();
         let summary = Summary {
             run: self.run.folder().to_path_buf(),
             model: config.model.kind().name().into(),
@@ -316,11 +321,23 @@ impl<'a> Trainer<'a> {
             device: self.engine.device().into(),
             exchange_share: (self.group.size() > 1 && self.worked.0 > 0.0)
                 .then(|| self.worked.1 / self.worked.0),
+            peak_memory_bytes,
+            peak_memory_runs,
         };
         if self.setting.leads() {
             self.run.save_summary(self.setting.disk, &summary)?;
         }
         Ok(summary)
+    }
+
+    /// Most bytes in memory, and how many runs shared them. A summary that is still there is of a run that had
+    /// nothing left to train: what it took to train it stays.
+    fn peak_memory(&self) -> (Option<u64>, Option<usize>) {
+        let trained = self.setting.leads().then(|| self.run.summary()).flatten();
+        match trained.filter(|summary| summary.peak_memory_bytes.is_some()) {
+            Some(summary) => (summary.peak_memory_bytes, summary.peak_memory_runs),
+            None => (self.memory.bytes(), Some(self.memory.runs()).filter(|&runs| runs > 1)),
+        }
     }
 }
 

@@ -131,7 +131,8 @@ fn lengthened_at_a_constant_learning_rate() {
 
 /// What does not depend on the clock or the folder.
 fn result(summary: Summary) -> Summary {
-    Summary { seconds: 0.0, run: Default::default(), ..summary }
+    let (peak_memory_bytes, peak_memory_runs) = (None, None);
+    Summary { seconds: 0.0, run: Default::default(), peak_memory_bytes, peak_memory_runs, ..summary }
 }
 
 /// A validation or the test that is broken off costs nothing: the step before it is saved, and the resumed
