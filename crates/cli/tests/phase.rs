@@ -64,7 +64,7 @@ fn a_run_is_measured() {
     assert!(figure.contains("rotary start"));
     let table = fs::read_to_string(folder.path().join("run/diagnostics/measures.csv")).unwrap();
     assert!(table.starts_with("measure,layer,mean,sd,low,high,z_untrained,untrained_mean"), "{table}");
-    assert_eq!(table.lines().count(), 1 + 15 * 2);
+    assert_eq!(table.lines().count(), 1 + 22 * 2);
     // The same text gives the same numbers.
     assert_eq!(done("diagnose run --windows 4"), text);
     assert!(
