@@ -83,6 +83,8 @@ fn the_paper_s_model_shows_everything_if_it_began_with_nothing() {
     for statement in judge(&ideal(), &incoherent()) {
         assert!(statement.because.contains("untrained"), "{statement:?}");
     }
+    let by_depth = &judge(&ideal(), &incoherent())[FIGURE_2B];
+    assert!(by_depth.because.contains("3 layers have by chance once in 6"), "{by_depth:?}");
 }
 
 #[test]

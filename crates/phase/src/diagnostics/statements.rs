@@ -158,9 +158,10 @@ fn rate_by_depth(case: &Case<'_>) -> Statement {
         text: "the mean rate falls with depth",
         verdict: evidence.verdict(),
         because: format!(
-            "by layer {}, a fall of {fall:.4}; untrained {initial_rate:.3} in every layer; coupling with other \
+            "by layer {}, a fall of {fall:.4}{}; untrained {initial_rate:.3} in every layer; coupling with other \
              tokens {}{}",
             list(rates),
+            by_chance(rates.len()),
             with_others(case.trained),
             how_learned(case.drift)
         ),
@@ -182,9 +183,10 @@ fn range_by_depth(case: &Case<'_>) -> Statement {
         text: "early layers couple short-range and later layers long-range",
         verdict: evidence.verdict(),
         because: format!(
-            "bytes back by layer {}, {rise:.2} times as far in the last as in the first; untrained {}, {:.2} \
+            "bytes back by layer {}, {rise:.2} times as far in the last as in the first{}; untrained {}, {:.2} \
              times; without the token itself {}, {:.2} times",
             list(&trained.range),
+            by_chance(trained.range.len()),
             list(&untrained.range),
             self::rise(&untrained.range),
             list(&trained.neighbour_range),
@@ -244,6 +246,12 @@ fn alignment(case: &Case<'_>) -> Statement {
 /// Share of the coupling that other tokens have, by layer.
 fn with_others(profile: &Profile) -> String {
     list(&profile.self_coupling.iter().map(|own| 1.0 - own).collect::<Vec<f64>>())
+}
+
+/// How often so many layers are in a given order by chance: one run says little of few layers.
+fn by_chance(layers: usize) -> String {
+    let orders: f64 = (1..=layers).map(|layer| layer as f64).product();
+    format!(" (an order that {layers} layers have by chance once in {orders})")
 }
 
 fn how_learned(drift: Drift) -> &'static str {

@@ -56,24 +56,18 @@ fn global(diagnostics: &Diagnostics) -> String {
     )
 }
 
+/// Local order of the last layer, and what it is without the token itself and in surrogates.
 fn against(diagnostics: &Diagnostics) -> String {
-    let surveys = &diagnostics.surveys;
-    if surveys.against.is_empty() {
-        return "Baselines: none were measured (--against).".into();
-    }
+    let Diagnostics { surveys, untrained, .. } = diagnostics;
     let last = surveys.trained.layers.saturating_sub(1);
-    let value = |survey: &Survey| format!("{:.2}", mean(survey.named("local-order", last)));
-    let part = |(surrogate, null): &(Surrogate, Survey)| {
-        let what = match surrogate {
-            Surrogate::Untrained => "untrained",
-            Surrogate::Shuffled => "shuffled bytes",
-            Surrogate::Permuted => "permuted phases",
-            Surrogate::Uniform => "uniform coupling",
-        };
-        format!("{what} {}", value(null))
-    };
-    let parts: Vec<String> = surveys.against.iter().map(part).collect();
-    format!("Baselines of local order {}: {}.", value(&surveys.trained), parts.join(", "))
+    let value = |survey: &Survey, measure: &str| format!("{:.2}", survey.mean_of(measure, last));
+    let mut parts = vec![
+        format!("without itself {}", value(&surveys.trained, "neighbour-order")),
+        format!("untrained {}", value(untrained, "local-order")),
+    ];
+    let others = surveys.against.iter().filter(|(surrogate, _)| *surrogate != Surrogate::Untrained);
+    parts.extend(others.map(|(surrogate, null)| format!("{surrogate} {}", value(null, "local-order"))));
+    format!("Baselines of local order {}: {}.", value(&surveys.trained, "local-order"), parts.join(", "))
 }
 
 fn reach(diagnostics: &Diagnostics) -> String {
