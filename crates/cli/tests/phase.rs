@@ -76,6 +76,10 @@ fn a_run_is_measured() {
         done("diagnose run --text text --windows 0 --against none --out elsewhere")
             .contains("5 windows of text")
     );
+    // Two bytes are one token to read: it has no neighbours, and nothing varies over tokens.
+    fs::write(folder.path().join("two"), "An").unwrap();
+    let short = done("diagnose run --text two --out elsewhere");
+    assert!(short.contains("without itself -, ") && !short.contains("NaN"), "{short}");
 
     let pulls = done("pulls run --prompt merry --top 2 --coalitions 0.5");
     assert!(pulls.contains("byte 4, \"y\", in \"merry\"\npredicted next: \""), "{pulls}");

@@ -162,6 +162,21 @@ fn what_is_missing_is_not_here() {
     assert_eq!(changed(ALIGNMENT, |profile| profile.alignment = vec![0.7; 3]), Verdict::NotHere);
 }
 
+/// Rates that are all 0, then and now, neither fall nor order anything.
+#[test]
+fn without_drift_no_rate_falls() {
+    let still = |profile: Profile| Profile {
+        rates: vec![0.0; 3],
+        departures: vec![0.0; 3],
+        initial_rate: 0.0,
+        ..profile
+    };
+    let found = verdicts(&still(ideal()), &still(incoherent()));
+    for place in [FIGURE_2A, FIGURE_2B, RATE_AND_RANGE] {
+        assert_eq!(found[place], Verdict::NotHere, "{place}");
+    }
+}
+
 /// One layer has no depth.
 #[test]
 fn one_layer_has_no_trend() {

@@ -111,6 +111,11 @@ fn global_order(case: &Case<'_>) -> Statement {
     }
 }
 
+/// True if a difference of rates counts; without drift there is none.
+fn differs(difference: f64, initial_rate: f64) -> bool {
+    difference > 0.0 && difference >= RATE_MARGIN * initial_rate
+}
+
 /// True if every layer couples enough with other tokens for its rates to have an effect.
 fn drift_counts(profile: &Profile) -> bool {
     all(&profile.self_coupling, |own| 1.0 - own >= OTHERS_MARGIN)
@@ -145,11 +150,12 @@ fn departure(case: &Case<'_>) -> Statement {
 fn rate_by_depth(case: &Case<'_>) -> Statement {
     let Profile { rates, initial_rate, .. } = case.trained;
     let fall = fall(rates);
+    let falls = differs(fall, *initial_rate);
     let evidence = Evidence {
-        stated: rates.is_sorted_by(|a, b| a > b) && fall >= RATE_MARGIN * initial_rate,
-        part: fall >= RATE_MARGIN * initial_rate,
+        stated: falls && rates.is_sorted_by(|a, b| a > b),
+        part: falls,
         // All layers of the untrained model have the same rates.
-        beyond_start: fall > 0.0,
+        beyond_start: true,
         beyond_self: drift_counts(case.trained),
     };
     Statement {
@@ -197,13 +203,13 @@ fn range_by_depth(case: &Case<'_>) -> Statement {
 
 fn rate_and_range(case: &Case<'_>) -> Statement {
     let Profile { rates, range, neighbour_range, initial_rate, .. } = case.trained;
-    let differ = spread(rates) >= RATE_MARGIN * initial_rate && ratio(range) >= RANGE_MARGIN;
+    let differ = differs(spread(rates), *initial_rate) && ratio(range) >= RANGE_MARGIN;
     let (order, without_self) = (kendall(rates, range), kendall(rates, neighbour_range));
     let evidence = Evidence {
         stated: differ && order == -1.0,
         part: differ && order < 0.0,
         // All layers of the untrained model have the same rates.
-        beyond_start: differ,
+        beyond_start: true,
         beyond_self: without_self == -1.0,
     };
     Statement {

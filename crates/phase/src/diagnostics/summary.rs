@@ -56,11 +56,16 @@ fn global(diagnostics: &Diagnostics) -> String {
     )
 }
 
+/// A number in this format, or `-` where the text was too short for it.
+fn number(x: f64, format: impl Fn(f64) -> String) -> String {
+    if x.is_nan() { "-".into() } else { format(x) }
+}
+
 /// Local order of the last layer, and what it is without the token itself and in surrogates.
 fn against(diagnostics: &Diagnostics) -> String {
     let Diagnostics { surveys, untrained, .. } = diagnostics;
     let last = surveys.trained.layers.saturating_sub(1);
-    let value = |survey: &Survey, measure: &str| format!("{:.2}", survey.mean_of(measure, last));
+    let value = |survey: &Survey, measure: &str| number(survey.mean_of(measure, last), |x| format!("{x:.2}"));
     let mut parts = vec![
         format!("without itself {}", value(&surveys.trained, "neighbour-order")),
         format!("untrained {}", value(untrained, "local-order")),
@@ -94,14 +99,15 @@ fn metric(diagnostics: &Diagnostics) -> String {
     if size.is_nan() {
         return "Metric: none that is diagonal; the score has a low-rank frame in place of gates.".into();
     }
+    let percent = |x: f64| number(x, |x| format!("{:.0}%", 100.0 * x));
     let signs = match positive {
         share if share < 1.0 => format!("; {:.1}% of it is not positive", 100.0 * (1.0 - share)),
         _ => String::new(),
     };
     format!(
-        "Metric: mean {size:.3}; it differs by {:.0}% over oscillators and by {:.0}% over tokens (flat: 0%){signs}.",
-        100.0 * anisotropy,
-        100.0 * variation
+        "Metric: mean {size:.3}; it differs by {} over oscillators and by {} over tokens (flat: 0%){signs}.",
+        percent(anisotropy),
+        percent(variation)
     )
 }
 
