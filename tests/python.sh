@@ -16,8 +16,8 @@ cargo run --release --quiet -- train --steps 30 --validate-every 10 --width 8 --
 # Five windows, the last one short.
 printf 'Anna was a merry baker who lived in the forest. %.0s' 1 2 3 >"$work/text"
 export_run() { cargo run --release --quiet -- export "$work/run" "$@"; }
-export_run --text "$work/text" --to "$work/all.npz" --arrays phase,phase_mid,phase_last,local_order,alignment,value_gate,coupling,token_locking,byte,bits
-export_run --text "$work/text" --to "$work/all.zarr" --arrays phase,phase_mid,phase_last,local_order,alignment,value_gate,coupling,token_locking,byte,bits
+export_run --text "$work/text" --to "$work/all.npz" --arrays phase,phase_mid,phase_last,local_order,alignment,query_gate,key_gate,metric,value_gate,coupling,token_locking,byte,bits
+export_run --text "$work/text" --to "$work/all.zarr" --arrays phase,phase_mid,phase_last,local_order,alignment,query_gate,key_gate,metric,value_gate,coupling,token_locking,byte,bits
 export_run --text "$work/text" --to "$work/part.npz" --arrays phase --layers 0,2 --oscillators 0,3-5
 export_run --text "$work/text" --to "$work/part.zarr" --arrays phase --layers 0,2 --oscillators 0,3-5
 export_run --to weights --out "$work/weights"

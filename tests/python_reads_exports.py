@@ -41,9 +41,18 @@ assert math.isclose(np.abs(resultant).mean(), arrays["local_order"][layer, t], r
 locking = [np.abs(np.exp(1j * (arrays["phase"][layer, t] - arrays["phase"][layer, t - b])).mean()) for b in range(6)]
 np.testing.assert_allclose(arrays["token_locking"][layer, t, :6], locking, atol=1e-5)
 assert not arrays["token_locking"][layer, t, 6:].any()
+# The metric is tau / sqrt(k/h) times both gates, which follow from the phases: softplus, divided by its mean.
+psi = lambda phases: np.concatenate([np.cos(phases), np.sin(phases)], axis=-1)
+heads = model["heads"]
+for name, gate in [("wq", "query_gate"), ("wk", "key_gate")]:
+    opened = np.log1p(np.exp(psi(arrays["phase"]) @ weights[f"gates.{name}.weight"].T + weights[f"gates.{name}.bias"]))
+    opened = opened.reshape(*opened.shape[:-1], heads, k // heads)
+    expected = (opened / opened.mean(axis=-1, keepdims=True)).reshape(arrays[gate].shape)
+    np.testing.assert_allclose(arrays[gate], expected, rtol=1e-3, atol=1e-5)
+metric = weights["tau"] / math.sqrt(k // heads) * arrays["query_gate"] * arrays["key_gate"]
+np.testing.assert_allclose(arrays["metric"], metric, rtol=1e-5)
 # The readout of the last state gives the bits of the next byte.
 last = arrays["phase_last"]
-psi = lambda phases: np.concatenate([np.cos(phases), np.sin(phases)], axis=-1)
 logits = weights["logit_scale"] / math.sqrt(k) * psi(last) @ psi(weights["proto"]).T
 log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 bits = -log_p[np.arange(len(text) - 1), tokens[1:]] / math.log(2)

@@ -17,7 +17,7 @@ pub struct Arguments {
     /// Folder of tables and figures [default: diagnostics in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Surrogates to compare measures with, separated by commas
+    /// Surrogates to compare measures with, separated by commas; verdicts always compare with the untrained model
     #[arg(
         long,
         value_name = "SURROGATES",
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let files = diagnostics.write(&folder)?;
     crate::print(&format!(
         "{}: {} of {}, {:.4} bits per byte, after step {}\n\n{}\n\n{}diagnostics.txt has every measure, what it \
-         means and what it is against; more in docs/phase.md#measures\n",
+         means, and what verdicts rest on; more in docs/phase.md#measures\n",
         chosen.name(),
         counted(windows.len(), "window"),
         subject.text,

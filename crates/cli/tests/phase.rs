@@ -47,9 +47,12 @@ fn a_run_is_measured() {
         "4 windows of the validation split of tales",
         "\nNear: attended tokens are ",
         "\nFar: over all 32 tokens",
-        "uniform coupling 0.",
+        ": without itself 0.",
+        "permuted 0.",
         "\nReach: ",
+        "\nMetric: mean ",
         "\nPaper: Figure 1a ",
+        "\nPaper, in words: range by depth ",
         "docs/phase.md#measures",
         "figure-1-order.png",
     ] {
@@ -57,20 +60,26 @@ fn a_run_is_measured() {
     }
     assert!(text.lines().all(|line| line.len() <= 120), "{text}");
     let tables = fs::read_to_string(folder.path().join("run/diagnostics/diagnostics.txt")).unwrap();
-    for part in ["local-order", "z against", "Figure 2b", "mean_t A_tt"] {
+    for part in
+        ["local-order", "z against", "Figure 2b", "mean_t A_tt", "\nfrom the start: ", "Margins: near one"]
+    {
         assert!(tables.contains(part), "{part}: {tables}");
     }
     let figure = fs::read_to_string(folder.path().join("run/diagnostics/figure-2-drift.svg")).unwrap();
-    assert!(figure.contains("rotary start"));
+    assert!(figure.contains("rotary start") && figure.contains("untrained"));
     let table = fs::read_to_string(folder.path().join("run/diagnostics/measures.csv")).unwrap();
     assert!(table.starts_with("measure,layer,mean,sd,low,high,z_untrained,untrained_mean"), "{table}");
-    assert_eq!(table.lines().count(), 1 + 15 * 2);
+    assert_eq!(table.lines().count(), 1 + 22 * 2);
     // The same text gives the same numbers.
     assert_eq!(done("diagnose run --windows 4"), text);
     assert!(
         done("diagnose run --text text --windows 0 --against none --out elsewhere")
             .contains("5 windows of text")
     );
+    // Two bytes are one token to read: it has no neighbours, and nothing varies over tokens.
+    fs::write(folder.path().join("two"), "An").unwrap();
+    let short = done("diagnose run --text two --out elsewhere");
+    assert!(short.contains("without itself -, ") && !short.contains("NaN"), "{short}");
 
     let pulls = done("pulls run --prompt merry --top 2 --coalitions 0.5");
     assert!(pulls.contains("byte 4, \"y\", in \"merry\"\npredicted next: \""), "{pulls}");
@@ -116,6 +125,7 @@ fn a_run_is_measured() {
 
     assert!(done("export run --text text --to a.npz").contains("of 144 bytes"));
     done("export run --text text --to a.zarr --arrays coupling --layers 1 --oscillators 0-3,7");
+    done("export run --text text --to metric.npz --arrays query_gate,key_gate,metric");
     done("export other --to weights --out weights");
     assert!(folder.path().join("weights/model.safetensors").exists());
     assert!(
@@ -124,6 +134,22 @@ fn a_run_is_measured() {
     );
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".export")), "{left:?}");
+}
+
+/// What a model has before it has learned anything is not called shown.
+#[test]
+fn two_steps_of_training_show_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let train =
+        "train --set data.bytes=60000 --batch 4 --context 32 --width 16 --layers 3 --steps 2 --out run";
+    assert_eq!(run(folder.path(), train).1, 0);
+    let (text, code) = run(folder.path(), "diagnose run --windows 8 --against none");
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("Figure 1a from the start, ") && text.contains("Figure 2a not here, "), "{text}");
+    assert!(
+        text.lines().filter(|line| line.starts_with("Paper")).all(|line| !line.contains("shown")),
+        "{text}"
+    );
 }
 
 #[test]
@@ -193,7 +219,7 @@ fn choices_are_listed() {
         ),
         (
             "export run --to a.npz --text text --arrays mood",
-            "phase, phase_mid, phase_last, local_order, alignment",
+            "phase, phase_mid, phase_last, local_order, alignment, query_gate, key_gate, metric, value_gate",
         ),
         ("simulate --frequencies cauchy", "lorentzian, normal, uniform"),
     ];

@@ -22,6 +22,12 @@ pub enum Error {
     /// Asked for what the model does not have.
     #[error("this model has no value gate: leave value_gate out of the arrays")]
     NoValueGate,
+    /// Asked for gates that a low-rank frame replaces.
+    #[error(
+        "the score of this model has a low-rank frame in place of query and key gates, so it has no diagonal \
+         metric: leave query_gate, key_gate and metric out of the arrays"
+    )]
+    NoMetric,
     /// A text that the system refused to read.
     #[error("{} cannot be read: {cause}", path.display())]
     Read {
@@ -46,7 +52,7 @@ impl Error {
     /// True if what the user asked for was not understood, rather than that it failed.
     pub fn is_usage(&self) -> bool {
         match self {
-            Error::NoPulls | Error::NoValueGate | Error::Model(_) => true,
+            Error::NoPulls | Error::NoValueGate | Error::NoMetric | Error::Model(_) => true,
             Error::Short { .. } | Error::Read { .. } | Error::Write(_) => false,
             #[cfg(feature = "runs")]
             Error::Run(error) => error.is_usage(),

@@ -2,9 +2,9 @@
 //!
 //! [`Weights`](kuramoto_model::Weights) run over a window of text; a [`Trace`] is what they leave at the hook
 //! points: phases, couplings, gates. From traces follow the order parameters of the paper ([`order`]),
-//! [`locking`], [`pull`]s and [`coalition`]s, from logits [`prediction`]s; [`measure`] lists one-number measures, [`survey`] takes them
-//! over whole texts and beside [`surrogate`]s, and [`diagnostics`] makes tables, figures and statements of
-//! them. [`intervention`] changes a pass while it runs, [`lesion`] finds out what a part is worth, [`export`]
+//! [`locking`], [`pull`]s and [`coalition`]s, and the score's [`metric`], from logits [`prediction`]s;
+//! [`measure`] lists one-number measures, [`survey`] takes them over whole texts and beside [`surrogate`]s, and
+//! [`diagnostics`] makes tables, figures and verdicts of them. [`intervention`] changes a pass while it runs, [`lesion`] finds out what a part is worth, [`export`]
 //! writes arrays for other programs. [`classical`] is the model that the layer is named after.
 //!
 //! The feature `runs`, on by default, adds [`subject`], which opens run folders.
@@ -23,6 +23,7 @@ pub mod intervention;
 pub mod lesion;
 pub mod locking;
 pub mod measure;
+pub mod metric;
 pub mod order;
 pub mod prediction;
 pub mod pull;

@@ -24,6 +24,18 @@ impl<F: Real> Attended<F> {
 
     /// Of other phases (n x k) under the coupling of a layer.
     pub fn under(trace: &Trace<F>, layer: usize, phases: &[F]) -> Attended<F> {
+        Attended::weighted(trace, layer, phases, &trace.attention[layer])
+    }
+
+    /// Of the neighbours alone: sum_{u<t} A_{t,u} e^{i theta_{u,j}} / sum_{u<t} A_{t,u}. A token that couples
+    /// with itself alone has |G| = 1 whatever the others do; here it has nothing (see
+    /// [`Trace::has_neighbours`]).
+    pub fn of_neighbours(trace: &Trace<F>, layer: usize) -> Attended<F> {
+        Attended::weighted(trace, layer, &trace.states[layer], &without_self(trace, layer))
+    }
+
+    /// Of phases (n x k) under a coupling (h x n x n).
+    fn weighted(trace: &Trace<F>, layer: usize, phases: &[F], coupling: &[F]) -> Attended<F> {
         let (n, k, kh) = (trace.n, trace.k, trace.head_width());
         let mut psi = vec![F::ZERO; n * 2 * k];
         kuramoto_kernels::lift::forward(k, phases, &mut psi);
@@ -42,8 +54,8 @@ impl<F: Real> Attended<F> {
         let averaged = if table.is_some() { &turned } else { &psi };
         let mut values = vec![F::ZERO; n * 2 * k];
         let mut packed = Packed::with_capacity(n, kh);
-        for head in 0..trace.heads {
-            let coupling = View::rows(trace.coupling(layer, head), n);
+        for (head, coupling) in coupling.chunks_exact(n * n).enumerate() {
+            let coupling = View::rows(coupling, n);
             for part in 0..2 {
                 let first = part * k + head * kh;
                 packed.pack(&averaged[first..], 2 * k, n, kh);
@@ -89,6 +101,21 @@ impl<F: Real> Attended<F> {
         };
         (0..self.k).map(cosine).sum::<f64>() / self.k as f64
     }
+}
+
+/// The coupling (h x n x n) of a layer without what a token has with itself, renormalised; rows without
+/// anything else are 0.
+fn without_self<F: Real>(trace: &Trace<F>, layer: usize) -> Vec<F> {
+    let n = trace.n;
+    let mut coupling = trace.attention[layer].clone();
+    for (row, t) in coupling.chunks_exact_mut(n).zip((0..n).cycle()) {
+        row[t] = F::ZERO;
+        let others: f64 = row[..t].iter().map(|a| a.to_f64()).sum();
+        if others > 0.0 {
+            row[..t].iter_mut().for_each(|a| *a = F::from_f64(a.to_f64() / others));
+        }
+    }
+    coupling
 }
 
 /// Resultants over tokens of every oscillator: phases (n x k) -> k.
@@ -161,6 +188,33 @@ mod tests {
         assert!(global_order(&clustered.states[0], 3) < 1e-12);
         // The same phases under uniform coupling are in disorder.
         assert!(Attended::of(&trace(10, 3, opposed, uniform), 0).local_order(9) < 1e-12);
+    }
+
+    /// A token that couples almost with itself alone has local order near 1; its neighbours need not agree.
+    #[test]
+    fn neighbours_are_judged_without_the_token_itself() {
+        let opposed = |t: usize, j: usize| 0.2 * j as f64 + PI * (t % 2) as f64;
+        let mostly_self = |t: usize, u: usize| match t {
+            0 => 1.0,
+            _ if u == t => 0.98,
+            _ => 0.02 / t as f64,
+        };
+        let trace = trace(9, 3, opposed, mostly_self);
+        let (all, others) = (Attended::of(&trace, 0), Attended::of_neighbours(&trace, 0));
+        // Before token 8: four even and four odd ones, which cancel.
+        assert!(all.local_order(8) > 0.97 && others.local_order(8) < 1e-12);
+        // Before token 1: one token, opposed to it.
+        assert!((others.local_order(1) - 1.0).abs() < 1e-12 && (others.alignment(1) + 1.0).abs() < 1e-12);
+        assert!(all.alignment(1) > 0.99);
+        assert!(!trace.has_neighbours(0, 0) && (1..9).all(|t| trace.has_neighbours(0, t)));
+        assert_eq!(others.local_order(0), 0.0);
+    }
+
+    #[test]
+    fn without_neighbours_there_is_nothing_to_judge() {
+        let alone = trace(4, 2, |t, j| (t + j) as f64, |t, u| f64::from(u8::from(t == u)));
+        assert!((0..4).all(|t| !alone.has_neighbours(0, t)));
+        assert!((0..4).all(|t| (Attended::of(&alone, 0).local_order(t) - 1.0).abs() < 1e-12));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::circular::Resultant;
 use crate::error::Result;
-use crate::measure::{MEASURES, Measure, MeasuredWindow};
+use crate::measure::{MEASURES, Measure, MeasuredWindow, Radii, Scales};
+use crate::metric;
 use crate::order::over_tokens;
 use crate::surrogate::{self, Surrogate};
 use crate::trace::Trace;
@@ -66,6 +67,12 @@ impl Survey {
         place.map_or(&[], |place| self.values(place, layer))
     }
 
+    /// Mean of a measure over the windows that have it; NaN if none does.
+    pub fn mean_of(&self, name: &str, layer: usize) -> f64 {
+        let windows = self.named(name, layer).iter().copied();
+        mean(&windows.filter(|value| value.is_finite()).collect::<Vec<f64>>())
+    }
+
     /// Bits per byte of the text.
     pub fn bits_per_byte(&self) -> f64 {
         self.nats / std::f64::consts::LN_2 / self.bytes as f64
@@ -81,7 +88,7 @@ impl Survey {
 }
 
 /// Radii of every layer's two bounds.
-pub fn radii(weights: &KuramotoWeights) -> Vec<(Option<f64>, Option<f64>)> {
+pub fn radii(weights: &KuramotoWeights) -> Radii {
     let radius = |layer: usize, name: &str| {
         let logarithm = weights.parameter(&format!("layers.{layer}.{name}"))?;
         Some(f64::from(logarithm[0]).exp())
@@ -137,7 +144,7 @@ pub fn survey(request: &SurveyRequest<'_>) -> Result<Surveys> {
     let seen = over_windows(windows, request.threads, begin, |state, index, (tokens, targets)| {
         let (trained, untrained, trace, other) = state;
         let nats = trained.read(tokens, Some(targets), trace)?;
-        let mut measured = MeasuredWindow::new(trace, &trained.radii);
+        let mut measured = MeasuredWindow::new(trace, &trained.scales);
         let values = Values::of(&measured, nats);
         let locking = index.is_multiple_of(every).then(|| std::mem::take(&mut measured.oscillator_locking));
         let resultants = measured.resultants;
@@ -153,11 +160,11 @@ pub fn survey(request: &SurveyRequest<'_>) -> Result<Surveys> {
             }
             Surrogate::Permuted => {
                 let permuted = surrogate::permuted(trace, surrogate::draws(seed, index));
-                Ok(Values::of(&MeasuredWindow::new(&permuted, &trained.radii), nats))
+                Ok(Values::of(&MeasuredWindow::new(&permuted, &trained.scales), nats))
             }
             Surrogate::Uniform => {
                 let uniform = surrogate::uniform(trace);
-                Ok(Values::of(&MeasuredWindow::new(&uniform, &trained.radii), nats))
+                Ok(Values::of(&MeasuredWindow::new(&uniform, &trained.scales), nats))
             }
         };
         let surrogates = against.iter().map(&mut measure).collect::<Result<Vec<Values>>>()?;
@@ -185,12 +192,16 @@ pub fn oscillators(
 struct Reader<'a> {
     weights: &'a KuramotoWeights,
     work: KuramotoWorkspace,
-    radii: Vec<(Option<f64>, Option<f64>)>,
+    scales: Scales,
 }
 
 impl<'a> Reader<'a> {
     fn new(weights: &'a KuramotoWeights) -> Reader<'a> {
-        Reader { weights, work: weights.workspace(), radii: radii(weights) }
+        Reader {
+            weights,
+            work: weights.workspace(),
+            scales: Scales { radii: radii(weights), metric: metric::scale(weights) },
+        }
     }
 
     /// Runs a window and returns the nats of its targets; NaN without targets.
@@ -204,7 +215,7 @@ impl<'a> Reader<'a> {
 
     fn measure(&mut self, tokens: &[u8], targets: Option<&[u8]>, trace: &mut Trace<f32>) -> Result<Values> {
         let nats = self.read(tokens, targets, trace)?;
-        Ok(Values::of(&MeasuredWindow::new(trace, &self.radii), nats))
+        Ok(Values::of(&MeasuredWindow::new(trace, &self.scales), nats))
     }
 }
 

@@ -71,6 +71,12 @@ impl<F: Real> Trace<F> {
         rate.map_or(0.0, |rate| rate.to_f64() * distance as f64)
     }
 
+    /// True if token `t` couples with another token in every head; the first cannot.
+    pub fn has_neighbours(&self, layer: usize, t: usize) -> bool {
+        let others = |head: usize| &self.coupling(layer, head)[t * self.n..][..t];
+        (0..self.heads).all(|head| others(head).iter().any(|&a| a > F::ZERO))
+    }
+
     /// Coupling of a head (n x n).
     pub fn coupling(&self, layer: usize, head: usize) -> &[F] {
         &self.attention[layer][head * self.n * self.n..][..self.n * self.n]

@@ -199,6 +199,6 @@ fn diagnostics_are_written_and_said() {
         table.starts_with("measure,layer,mean,sd,low,high,z_uniform,uniform_mean\nlocal-order,0,"),
         "{table}"
     );
-    assert_eq!(table.lines().count(), 1 + 15 * network.config().layers);
+    assert_eq!(table.lines().count(), 1 + 22 * network.config().layers);
     assert!(!table.contains("NaN"));
 }

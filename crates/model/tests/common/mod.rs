@@ -4,7 +4,7 @@
 
 use kuramoto_kernels::Real;
 use kuramoto_model::config::{Drift, FeedForward, GateActivation, Metric, Readout, Value};
-use kuramoto_model::{Hooks, KuramotoConfig, Network, Weights};
+use kuramoto_model::{Gates, Hooks, KuramotoConfig, Network, Weights};
 
 /// Uniform in -1..1, a pure function of the seed.
 pub fn noise(n: usize, seed: u64) -> Vec<f64> {
@@ -86,11 +86,19 @@ pub struct Recorder {
     /// Layer by layer, head by head: rows of `stride`.
     pub attention: Vec<Vec<f64>>,
     pub stride: usize,
+    /// Query gates (n x k) of each layer; empty without them.
+    pub query: Vec<Vec<f64>>,
+    /// Key gates (n x k) of each layer; empty without them.
+    pub key: Vec<Vec<f64>>,
 }
 
 impl<F: Real> Hooks<F> for Recorder {
     fn state(&mut self, _layer: usize, state: &mut [F]) {
         self.states.push(state.iter().map(|x| x.to_f64()).collect());
+    }
+    fn gates(&mut self, _layer: usize, gates: Gates<'_, F>) {
+        self.query.push(gates.query.iter().map(|x| x.to_f64()).collect());
+        self.key.push(gates.key.iter().map(|x| x.to_f64()).collect());
     }
     fn middle(&mut self, _layer: usize, state: &mut [F]) {
         self.middles.push(state.iter().map(|x| x.to_f64()).collect());

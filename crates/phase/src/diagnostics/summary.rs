@@ -1,24 +1,27 @@
-//! What was measured, in five lines for a person.
+//! What was measured, in a few lines for a person.
 
 use super::{Diagnostics, NEAR_ONE, Statement};
 use crate::surrogate::Surrogate;
 use crate::survey::Survey;
 use kuramoto_report::statistics::mean;
 
-/// Five lines: how synchronized the model is, where, against what, how far it couples, and what the paper says.
-pub fn summary(diagnostics: &Diagnostics) -> [String; 5] {
-    [
+/// How synchronized the model is, where, against what, how far it couples, its metric, and what the paper says.
+pub fn summary(diagnostics: &Diagnostics) -> Vec<String> {
+    let mut lines = vec![
         local(diagnostics),
         global(diagnostics),
         against(diagnostics),
         reach(diagnostics),
-        statements(diagnostics),
-    ]
+        metric(diagnostics),
+    ];
+    lines.extend(scale(diagnostics.tau));
+    lines.extend(statements(diagnostics));
+    lines
 }
 
 fn by_layer(diagnostics: &Diagnostics, measure: &str) -> Vec<f64> {
     let survey = &diagnostics.surveys.trained;
-    (0..survey.layers).map(|layer| mean(survey.named(measure, layer))).collect()
+    (0..survey.layers).map(|layer| survey.mean_of(measure, layer)).collect()
 }
 
 /// `0.98 in layer 0, 0.81 in layer 2`.
@@ -53,24 +56,23 @@ fn global(diagnostics: &Diagnostics) -> String {
     )
 }
 
+/// A number in this format, or `-` where the text was too short for it.
+fn number(x: f64, format: impl Fn(f64) -> String) -> String {
+    if x.is_nan() { "-".into() } else { format(x) }
+}
+
+/// Local order of the last layer, and what it is without the token itself and in surrogates.
 fn against(diagnostics: &Diagnostics) -> String {
-    let surveys = &diagnostics.surveys;
-    if surveys.against.is_empty() {
-        return "Baselines: none were measured (--against).".into();
-    }
+    let Diagnostics { surveys, untrained, .. } = diagnostics;
     let last = surveys.trained.layers.saturating_sub(1);
-    let value = |survey: &Survey| format!("{:.2}", mean(survey.named("local-order", last)));
-    let part = |(surrogate, null): &(Surrogate, Survey)| {
-        let what = match surrogate {
-            Surrogate::Untrained => "untrained",
-            Surrogate::Shuffled => "shuffled bytes",
-            Surrogate::Permuted => "permuted phases",
-            Surrogate::Uniform => "uniform coupling",
-        };
-        format!("{what} {}", value(null))
-    };
-    let parts: Vec<String> = surveys.against.iter().map(part).collect();
-    format!("Baselines of local order {}: {}.", value(&surveys.trained), parts.join(", "))
+    let value = |survey: &Survey, measure: &str| number(survey.mean_of(measure, last), |x| format!("{x:.2}"));
+    let mut parts = vec![
+        format!("without itself {}", value(&surveys.trained, "neighbour-order")),
+        format!("untrained {}", value(untrained, "local-order")),
+    ];
+    let others = surveys.against.iter().filter(|(surrogate, _)| *surrogate != Surrogate::Untrained);
+    parts.extend(others.map(|(surrogate, null)| format!("{surrogate} {}", value(null, "local-order"))));
+    format!("Baselines of local order {}: {}.", value(&surveys.trained, "local-order"), parts.join(", "))
 }
 
 fn reach(diagnostics: &Diagnostics) -> String {
@@ -89,8 +91,58 @@ fn reach(diagnostics: &Diagnostics) -> String {
     )
 }
 
-fn statements(diagnostics: &Diagnostics) -> String {
-    let part = |statement: &Statement| format!("{} {}", statement.place, statement.shown.words());
-    let parts: Vec<String> = diagnostics.statements.iter().map(part).collect();
-    format!("Paper: {}.", parts.join(", "))
+/// How far the metric of Appendix A is from flat.
+fn metric(diagnostics: &Diagnostics) -> String {
+    let [size, anisotropy, variation, positive] =
+        ["metric-size", "metric-anisotropy", "metric-variation", "metric-positive"]
+            .map(|measure| mean(&by_layer(diagnostics, measure)));
+    if size.is_nan() {
+        return "Metric: none that is diagonal; the score has a low-rank frame in place of gates.".into();
+    }
+    let percent = |x: f64| number(x, |x| format!("{:.0}%", 100.0 * x));
+    let signs = match positive {
+        share if share < 1.0 => format!("; {:.1}% of it is not positive", 100.0 * (1.0 - share)),
+        _ => String::new(),
+    };
+    format!(
+        "Metric: mean {size:.3}; it differs by {} over oscillators and by {} over tokens (flat: 0%){signs}.",
+        percent(anisotropy),
+        percent(variation)
+    )
+}
+
+/// A warning, if the score scale is not what the paper assumes.
+fn scale(tau: f64) -> Option<String> {
+    let assumed = tau > 0.0;
+    (!assumed).then(|| {
+        format!("Scale: tau = {tau:.4} is not positive, as Proposition 1 and Appendix A assume; see docs/phase.md.")
+    })
+}
+
+/// The verdicts on the paper's figures, and on its text.
+fn statements(diagnostics: &Diagnostics) -> Vec<String> {
+    let verdicts = |part: &dyn Fn(&Statement) -> Option<&'static str>| {
+        let words = diagnostics
+            .statements
+            .iter()
+            .filter_map(|statement| Some(format!("{} {}", part(statement)?, statement.verdict.words())));
+        words.collect::<Vec<String>>().join(", ")
+    };
+    let figures = verdicts(&|statement| statement.topic.is_none().then_some(statement.place));
+    let topics = verdicts(&|statement| statement.topic);
+    vec![format!("Paper: {figures}."), format!("Paper, in words: {topics}.")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_that_is_not_positive_is_named() {
+        assert_eq!(scale(0.1), None);
+        for tau in [0.0, -0.25, f64::NAN] {
+            let line = scale(tau).unwrap();
+            assert!(line.contains("is not positive") && line.len() <= 120, "{line}");
+        }
+    }
 }

@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn the_last_state_has_no_rate() {
-        let drift = Drift { rates: vec![vec![0.5]], initial: vec![1.0] };
+        let how = kuramoto_model::config::Drift::Learned;
+        let drift = Drift { rates: vec![vec![0.5]], initial: vec![1.0], how };
         let resultant = || vec![Resultant::of([0.0, 0.0])];
         let text = oscillators_csv(&[resultant(), resultant()], &drift);
         let rows: Vec<&str> = text.lines().collect();

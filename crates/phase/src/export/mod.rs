@@ -7,6 +7,8 @@
 //! | `phase_last` | position, oscillator | phases after the last layer |
 //! | `local_order` | layer, position | R_t |
 //! | `alignment` | layer, position | mean_j cos(theta_tj - arg G_tj) |
+//! | `query_gate`, `key_gate` | layer, position, oscillator | g^q, g^k; 1 in a model without them |
+//! | `metric` | layer, position, oscillator | tau / sqrt(k/h) g^q g^k, the diagonal metric of Appendix A |
 //! | `value_gate` | layer, position, oscillator | v |
 //! | `coupling` | layer, head, position, back | A_{t, t - back}; 0 before the window begins |
 //! | `token_locking` | layer, position, back | locking of tokens t and t - back; 0 before the window begins |
@@ -25,6 +27,7 @@ pub use zarr::Zarr;
 use crate::KuramotoWeights;
 use crate::error::{Error, Result};
 use crate::locking;
+use crate::metric;
 use crate::order::Attended;
 use crate::trace::Trace;
 use kuramoto_model::Network;
@@ -60,6 +63,12 @@ pub enum Array {
     LocalOrder,
     /// Alignment with the attended mean.
     Alignment,
+    /// Query gates.
+    QueryGate,
+    /// Key gates.
+    KeyGate,
+    /// The diagonal metric of the score.
+    Metric,
     /// Value gates.
     ValueGate,
     /// Coupling by distance.
@@ -81,13 +90,23 @@ impl Array {
     /// Its dimensions in order.
     pub fn dimensions(self) -> &'static [&'static str] {
         match self {
-            Array::Phase | Array::PhaseMid | Array::ValueGate => &["layer", "position", "oscillator"],
+            Array::Phase
+            | Array::PhaseMid
+            | Array::QueryGate
+            | Array::KeyGate
+            | Array::Metric
+            | Array::ValueGate => &["layer", "position", "oscillator"],
             Array::PhaseLast => &["position", "oscillator"],
             Array::LocalOrder | Array::Alignment => &["layer", "position"],
             Array::Coupling => &["layer", "head", "position", "back"],
             Array::TokenLocking => &["layer", "position", "back"],
             Array::Byte | Array::Bits => &["position"],
         }
+    }
+
+    /// True if it is part of the diagonal metric.
+    fn is_of_metric(self) -> bool {
+        matches!(self, Array::QueryGate | Array::KeyGate | Array::Metric)
     }
 
     /// True if it is derived from the attended resultant.
@@ -172,6 +191,10 @@ pub fn record(
     if config.value != Value::Circular && selection.arrays.contains(&Array::ValueGate) {
         return Err(Error::NoValueGate);
     }
+    let metric_scale = metric::scale(weights);
+    if metric_scale.is_none() && selection.arrays.iter().any(|array| array.is_of_metric()) {
+        return Err(Error::NoMetric);
+    }
     for &array in &selection.arrays {
         let size = |dimension: &&str| match *dimension {
             "layer" => selection.layers.len(),
@@ -200,7 +223,7 @@ pub fn record(
             true => selection.layers.iter().map(|&layer| Attended::of(&trace, layer)).collect(),
             false => Vec::new(),
         };
-        let piece = Piece { trace: &trace, attended: &attended, first, context, selection };
+        let piece = Piece { trace: &trace, attended: &attended, metric_scale, first, context, selection };
         for &array in &selection.arrays {
             let written = match array {
                 Array::Byte => store.write(array, &[], first, &bytes[first..][..window.len()]),
@@ -240,6 +263,8 @@ struct Piece<'a> {
     trace: &'a Trace<f32>,
     /// G of the selected layers, if an array needs it.
     attended: &'a [Attended<f32>],
+    /// The factor of the diagonal metric, if there is one.
+    metric_scale: Option<f64>,
     /// The position in the text of its first byte.
     first: usize,
     context: usize,
@@ -252,14 +277,19 @@ impl Piece<'_> {
         let Piece { trace, first, context, .. } = *self;
         let (n, layer, oscillators) = (trace.n, self.selection.layers[place], &self.selection.oscillators);
         let chosen = |values: &[f32]| chosen(values, trace.k, oscillators);
+        let ones = || bytes_of(std::iter::repeat_n(1.0, n * oscillators.len()));
+        let gate = |gates: &[f32]| if gates.is_empty() { ones() } else { chosen(gates) };
         let by_position = |of: &dyn Fn(usize) -> f64| bytes_of((0..n).map(|t| of(t) as f32));
         let bytes = match array {
             Array::Phase => chosen(&trace.states[layer]),
             Array::PhaseMid => chosen(&trace.middles[layer]),
-            Array::ValueGate if trace.value[layer].is_empty() => {
-                bytes_of(std::iter::repeat_n(1.0, n * oscillators.len()))
+            Array::QueryGate => gate(&trace.query[layer]),
+            Array::KeyGate => gate(&trace.key[layer]),
+            Array::ValueGate => gate(&trace.value[layer]),
+            Array::Metric => {
+                let diagonal = metric::diagonal(trace, layer, self.metric_scale.unwrap_or(f64::NAN));
+                chosen(&diagonal.into_iter().map(|m| m as f32).collect::<Vec<f32>>())
             }
-            Array::ValueGate => chosen(&trace.value[layer]),
             Array::LocalOrder => by_position(&|t| self.attended[place].local_order(t)),
             Array::Alignment => by_position(&|t| self.attended[place].alignment(t)),
             Array::Coupling => {
