@@ -138,13 +138,15 @@ impl Watcher for Screen {
             Ok(Outcome::Ran(summary)) if summary.ended == Ended::Interrupted => {}
             Ok(Outcome::Ran(summary)) => {
                 count(&self.ran);
-                let bits = summary.validation_bits_per_byte.unwrap_or(f64::NAN);
+                let bits = summary.validation_bits_per_byte;
+                let bits =
+                    bits.map_or_else(|| "not validated".into(), |bits| format!("{bits:.4} bits per byte"));
                 let time = seconds(summary.seconds);
                 let ended = match summary.ended {
                     Ended::NonFinite => format!("; {}", summary.ended_in_words()),
                     _ => String::new(),
                 };
-                self.say(&format!("run {}: {name}: {bits:.4} bits per byte in {time}{ended}", run.index));
+                self.say(&format!("run {}: {name}: {bits} in {time}{ended}", run.index));
             }
             Ok(Outcome::WasFinished(_)) => {
                 count(&self.finished);

@@ -24,8 +24,10 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
         rows.push(row(arm, first)?);
     }
     Ok((!rows.is_empty()).then_some(Table {
-        caption: "Speed and memory of training. Operations are counted from the configuration; memory is \
-                  planned before the first step, for one thread. Speeds are medians over steps and seeds of \
+        caption: "Speed and memory of training. Operations are counted from the configuration. Planned memory is \
+                  what a run allocates before the first step, for one thread, besides the corpus. Peak memory is \
+                  the highest of the process while it trained, the median over seeds, where it was measured; in \
+                  brackets how many runs shared that process. Speeds are medians over steps and seeds of \
                   runs that shared the machine with each other, with as many threads as each was given: the \
                   command bench measures a quiet one. The paper's are of its GPU; only ratios between the \
                   models can be compared."
@@ -37,7 +39,8 @@ pub fn table(results: &Results) -> Result<Option<Table>> {
             "MFLOP per byte",
             "bytes/s",
             "of peak",
-            "memory, MB",
+            "planned, MB",
+            "peak, MB",
             "paper, bytes/s",
             "paper, GB",
         ],
@@ -69,9 +72,26 @@ fn row(arm: &ArmResults, first: &Finished) -> Result<Vec<Cell>> {
         number(Some(speed(arm)), 0).link(&link),
         Cell::number(if shares.is_empty() { "-".into() } else { format!("{:.0}%", 100.0 * median(&shares)) }),
         number(Some(memory), 1),
+        Cell::number(measured_memory(arm)),
         number(paper_speed, 0),
         number(paper_memory, 2),
     ])
+}
+
+/// Highest resident memory of the processes that trained an arm, the median over seeds.
+fn measured_memory(arm: &ArmResults) -> String {
+    let peaks: Vec<f64> = arm
+        .runs
+        .values()
+        .filter_map(|run| run.summary.peak_memory_bytes)
+        .map(|peak| peak as f64 / 1e6)
+        .collect();
+    let shared = arm.runs.values().filter_map(|run| run.summary.peak_memory_runs).max();
+    match (peaks.is_empty(), shared) {
+        (true, _) => "-".into(),
+        (false, Some(runs)) if runs > 1 => format!("{:.0} ({runs})", median(&peaks)),
+        (false, _) => format!("{:.0}", median(&peaks)),
+    }
 }
 
 /// How much faster the transformer was, for every pair that was compared.

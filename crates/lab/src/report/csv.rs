@@ -148,7 +148,7 @@ pub fn runs(results: &Results) -> String {
             format!("{:.1}", summary.seconds),
             format!("{:.0}", run.bytes_per_second),
             run.ended(),
-            String::new(),
+            kuramoto_report::csv::optional(summary.peak_memory_bytes),
             planned.folder.clone(),
             run.weights_sha256.clone(),
         ]);

@@ -208,7 +208,7 @@ fn forest(claims: &[&Claim], suffix: &str) -> Figure {
         .map_or_else(String::new, |claim| format!("{}, {}", claim.corpus, size_of(claim.budget)));
     let mut panels = vec![panel(&claims, &format!("Ablations, {place}"))];
     if small.len() > 1 && small.len() < claims.len() {
-        panels.push(panel(&small, &format!("Ablations of small change, {place}")));
+        panels.push(panel(&small, "Small changes"));
     }
     let judged = claims.iter().any(|claim| claim.verdict != Verdict::NotJudged);
     // Beside the last panel, where it covers nothing.
@@ -254,7 +254,7 @@ fn panel(claims: &[&Claim], title: &str) -> Panel {
 /// What the colours of the chart mean.
 fn keys(judged: bool) -> Vec<Key<'static>> {
     let key = |label: &str, colour, marker| Key { label: label.into(), colour, marker };
-    let paper = key("paper", colour::ORANGE, Some(Marker::Diamond));
+    let paper = key("paper, 1m", colour::ORANGE, Some(Marker::Diamond));
     match judged {
         true => vec![
             key("here, significant", colour::BLUE, None),
