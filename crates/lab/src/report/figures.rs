@@ -78,6 +78,14 @@ fn with_curve(panel: Panel, arm: &ArmResults, colour: &str, dashed: bool, legend
     panel.band(points.iter().map(|p| (p.0, p.2, p.3)), colour).line(line)
 }
 
+/// Adds a thin line for every seed.
+fn with_seeds(panel: Panel, arm: &ArmResults, colour: &str) -> Panel {
+    arm.runs.values().take(FEW).fold(panel, |panel, run| {
+        let points = run.curve.iter().map(|&(bytes, bits)| (bytes as f64 / 1e6, bits));
+        panel.line(Line::new(points, colour).width(THIN))
+    })
+}
+
 /// Learning curves of what is compared: a colour a model, dashes for the paper's recipe, a panel a corpus and
 /// size.
 fn curves(arms: &[ArmResults]) -> Option<Figure> {
@@ -86,11 +94,7 @@ fn curves(arms: &[ArmResults]) -> Option<Figure> {
         arms.iter().fold(empty, |panel, arm| {
             let dashed = matches!(arm.arm, Arm::Compare { protocol: Protocol::Paper, .. });
             let of_model = colour_of(arm.arm.model());
-            let panel = with_curve(panel, arm, of_model, dashed, Some(&arm.arm.to_string()));
-            arm.runs.values().take(FEW).fold(panel, |panel, run| {
-                let points = run.curve.iter().map(|&(bytes, bits)| (bytes as f64 / 1e6, bits));
-                panel.line(Line::new(points, of_model).width(THIN))
-            })
+            with_seeds(with_curve(panel, arm, of_model, dashed, Some(&arm.arm.to_string())), arm, of_model)
         })
     };
     let panels: Vec<Panel> = groups(arms, PaperTable::Compare).into_iter().map(panel).collect();
@@ -273,13 +277,13 @@ fn small_multiples(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
         let empty =
             Panel::new(arm.arm.to_string()).labels(READ, "bits per byte").y_range(low, high).compact();
         let beside = with_curve(empty, reference, colour::GREY, true, None);
-        with_curve(beside, arm, colour::BLUE, false, None)
+        with_seeds(with_curve(beside, arm, colour::BLUE, false, None), arm, colour::BLUE)
     };
     let panels: Vec<Panel> =
         arms.iter().filter(|arm| arm.arm != Arm::Reference).map(|arm| panel(arm)).collect();
     let grid = Grid { columns: 4.min(panels.len().max(1)), cell: (300.0, 220.0), shared_legend: false };
     let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over \
-                   seeds, bands from the least to the most.";
+                   seeds, bands from the least to the most, every seed of an ablation as a thin line.";
     Some(Figure::grid(&format!("ablations-curves{suffix}"), caption, panels, grid))
 }
 
