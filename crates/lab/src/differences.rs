@@ -1,6 +1,6 @@
 //! What a plan does otherwise than the paper, key by key.
 //!
-//! Every run's whole configuration is compared with the one the paper would give that arm. [`RULES`] says of
+//! Every run's whole configuration is compared with the one the paper would give that arm. `RULES` says of
 //! every key whether the paper fixes it, leaves it open, or whether it only records how a run is kept.
 
 use crate::arm::{Arm, PaperTable};

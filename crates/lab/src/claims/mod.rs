@@ -1,6 +1,6 @@
 //! What the paper claims, and what these runs say of it.
 //!
-//! [`questions`](mod@questions) lists what can be asked of the cells of a plan. A question is answered from the
+//! `questions` lists what can be asked of the cells of a plan. A question is answered from the
 //! finished runs, with the test that fits what is claimed: a difference, a median, a range.
 
 mod grid;
