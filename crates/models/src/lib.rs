@@ -53,8 +53,8 @@ macro_rules! shipped {
 }
 
 static MODELS: [Shipped; 3] = [
-    shipped!("enwik8-kuramoto-1m", "step-2000"),
-    shipped!("enwik8-transformer-1m", "step-2000"),
+    shipped!("enwik8-kuramoto-1m", "step-5493"),
+    shipped!("enwik8-transformer-1m", "step-5493"),
     shipped!("tales-kuramoto", "step-1400"),
 ];
 

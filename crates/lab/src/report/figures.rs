@@ -3,6 +3,7 @@
 use super::tables::best;
 use crate::arm::{Arm, GRID, PaperTable};
 use crate::claims::{Claim, Verdict, groups, value};
+use crate::equal::Axis;
 use crate::paper::Part;
 use crate::plan::{size, size as size_of};
 use crate::results::{ArmResults, Results};
@@ -19,6 +20,7 @@ use strum::VariantArray;
 pub fn all(results: &Results) -> Vec<(PaperTable, Figure)> {
     let mut figures: Vec<(PaperTable, Figure)> = Vec::new();
     figures.extend(curves(&results.arms).map(|figure| (PaperTable::Compare, figure)));
+    figures.extend(costs(&results.arms).map(|figure| (PaperTable::Compare, figure)));
     figures.extend(scatter(&results.arms).map(|figure| (PaperTable::Compare, figure)));
     // One corpus needs no name.
     let suffix = |group: &[&ArmResults], count: usize| {
@@ -92,7 +94,7 @@ fn curves(arms: &[ArmResults]) -> Option<Figure> {
     let panel = |arms: Vec<&ArmResults>| {
         let empty = Panel::new(place(&arms)).labels(READ, VALIDATION).legend(Corner::Outside);
         arms.iter().fold(empty, |panel, arm| {
-            let dashed = matches!(arm.arm, Arm::Compare { protocol: Protocol::Paper, .. });
+            let dashed = is_papers_recipe(arm);
             let of_model = colour_of(arm.arm.model());
             with_seeds(with_curve(panel, arm, of_model, dashed, Some(&arm.arm.to_string())), arm, of_model)
         })
@@ -101,6 +103,35 @@ fn curves(arms: &[ArmResults]) -> Option<Figure> {
     let caption = "Learning curves: means over seeds, bands from the least to the most, every seed as a thin line. Dashed: \
          the paper's recipe.";
     (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (680.0, 420.0)))
+}
+
+/// The same by operations and by seconds, a line a seed.
+fn costs(arms: &[ArmResults]) -> Option<Figure> {
+    let axes = [(Axis::Operations, 1e12, "operations (10^12)"), (Axis::Seconds, 1.0, "seconds")];
+    let panel = |arms: &[&ArmResults], (axis, unit, label): (Axis, f64, &str)| {
+        let empty = Panel::new(place(arms)).labels(label, VALIDATION).legend(Corner::TopRight);
+        arms.iter().fold(empty, |panel, arm| {
+            arm.runs.values().take(FEW).enumerate().fold(panel, |panel, (i, run)| {
+                let points = run.curve.iter().map(|&(bytes, bits)| (run.at(axis, bytes) / unit, bits));
+                let mut line = Line::new(points, colour_of(arm.arm.model()));
+                if is_papers_recipe(arm) {
+                    line = line.dashed();
+                }
+                panel.line(if i == 0 { line.legend(arm.arm.to_string()) } else { line })
+            })
+        })
+    };
+    let groups = groups(arms, PaperTable::Compare);
+    let panels: Vec<Panel> =
+        groups.iter().flat_map(|arms| axes.into_iter().map(|axis| panel(arms, axis))).collect();
+    let caption = "Learning curves by operations and by seconds at a run's median speed, a line a seed. Dashed: \
+                   the paper's recipe.";
+    let grid = Grid { columns: 2, cell: (480.0, 380.0), shared_legend: false };
+    (!panels.is_empty()).then(|| Figure::grid("compare-cost", caption, panels, grid))
+}
+
+fn is_papers_recipe(arm: &ArmResults) -> bool {
+    matches!(arm.arm, Arm::Compare { protocol: Protocol::Paper, .. })
 }
 
 /// Width of the line of a single seed.
