@@ -106,17 +106,8 @@ mod tests {
     use std::path::Path;
 
     fn runs(experiment: Experiment) -> Vec<Planned> {
-        let request = Request {
-            experiment,
-            scale: Scale::Smoke,
-            corpora: vec![],
-            arms: vec![],
-            data_path: String::new(),
-            seeds: None,
-            budgets: vec![],
-            protocol: None,
-            overlays: vec![Overlay::set("test", "data.bytes", "60000")],
-        };
+        let overlays = vec![Overlay::set("test", "data.bytes", "60000")];
+        let request = Request { overlays, ..Request::new(experiment, Scale::Smoke) };
         let folder = tempfile::tempdir().unwrap();
         Plan::create(&request, folder.path(), Path::new("unused")).unwrap().runs
     }

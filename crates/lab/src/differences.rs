@@ -98,8 +98,8 @@ pub struct Difference {
     pub paper: String,
     /// The plan's.
     pub here: String,
-    /// Arms that have it; none if all have.
-    pub arms: Vec<Arm>,
+    /// Cells that have it, by arm, or by arm, corpus and size where an arm has several; none if all have.
+    pub cells: Vec<String>,
 }
 
 /// Everything that a plan does otherwise: what the paper fixes first.
@@ -107,23 +107,27 @@ pub fn of(plan: &Plan) -> Vec<Difference> {
     let mut list: Vec<Difference> = Vec::new();
     // Runs of a cell differ in their seed alone.
     let cells: Vec<&Planned> = plan.cells().collect();
+    let name = |run: &Planned| {
+        let several = cells.iter().filter(|other| other.arm == run.arm).count() > 1;
+        let place = || format!("{} ({}, {})", run.arm, run.corpus, size(run.budget));
+        if several { place() } else { run.arm.to_string() }
+    };
     for run in &cells {
         for (key, paper, here) in of_run(run).into_iter().chain(seeds(plan, run)) {
             let rule = if key == "seeds" { Rule::Fixed } else { rule(&key) };
             let same = |d: &&mut Difference| (&d.key, &d.paper, &d.here) == (&key, &paper, &here);
             match list.iter_mut().find(same) {
-                Some(known) => known.arms.push(run.arm),
-                None => list.push(Difference { key, rule, paper, here, arms: vec![run.arm] }),
+                Some(known) => known.cells.push(name(run)),
+                None => list.push(Difference { key, rule, paper, here, cells: vec![name(run)] }),
             }
         }
     }
     list.retain(|difference| difference.rule != Rule::Record);
     list.sort_by_key(|difference| difference.rule != Rule::Fixed);
     for difference in &mut list {
-        if difference.arms.len() == cells.len() {
-            difference.arms.clear();
+        if difference.cells.len() == cells.len() {
+            difference.cells.clear();
         }
-        difference.arms.dedup();
     }
     list
 }
@@ -190,8 +194,10 @@ fn flatten(prefix: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
         // Epochs, steps and bytes are three ways to say one thing.
         Value::Object(length) if prefix == "length" => {
             let text = length.iter().map(|(unit, amount)| {
+                let amount = amount.as_u64().unwrap_or(0) as usize;
                 let unit = if unit == "tokens" { "bytes" } else { unit };
-                format!("{} {unit}", thousands(amount.as_u64().unwrap_or(0) as usize))
+                let unit = if amount == 1 { unit.trim_end_matches('s') } else { unit };
+                format!("{} {unit}", thousands(amount))
             });
             keys.insert(prefix.into(), text.collect::<Vec<_>>().join(", "));
         }
@@ -222,7 +228,8 @@ fn flatten(prefix: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
 pub fn coverage(plan: &Plan, table: PaperTable) -> (usize, usize) {
     let cells = papers_cells().into_iter().filter(|(arm, ..)| arm.table() == table);
     let all: Vec<(Arm, &str, usize)> = cells.collect();
-    let held = plan.cells().filter(|run| all.contains(&run.cell()) && is_papers(run)).count();
+    let is_held = |run: &&Planned| all.contains(&run.cell()) && is_papers(run) && seeds(plan, run).is_none();
+    let held = plan.cells().filter(is_held).count();
     (held, all.len())
 }
 
@@ -247,17 +254,8 @@ mod tests {
     use std::path::Path;
 
     fn draft(experiment: Experiment, seeds: Option<u64>, sets: &[&str]) -> Plan {
-        let request = Request {
-            experiment,
-            scale: Scale::Paper,
-            corpora: vec![],
-            arms: vec![],
-            data_path: String::new(),
-            seeds,
-            budgets: vec![],
-            protocol: None,
-            overlays: sets.iter().map(|pair| Overlay::pair("--set", pair).unwrap()).collect(),
-        };
+        let overlays = sets.iter().map(|pair| Overlay::pair("--set", pair).unwrap()).collect();
+        let request = Request { seeds, overlays, ..Request::new(experiment, Scale::Paper) };
         Plan::draft(&request, Path::new("unused"), Path::new("no cache")).unwrap()
     }
 
@@ -301,7 +299,7 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(keys(&plan, Rule::Open), ["optimizer.schedule"]);
         let rate = of(&plan).into_iter().find(|d| d.key == "optimizer.learning-rate").unwrap();
-        assert_eq!((&*rate.paper, &*rate.here, rate.arms.len()), ("0.001", "0.5", 0), "all arms have it");
+        assert_eq!((&*rate.paper, &*rate.here, rate.cells.len()), ("0.001", "0.5", 0), "all cells have it");
         assert!(!plan.runs.iter().any(is_papers));
         let one = |set: &str| {
             let mut keys = keys(&draft(Experiment::Compare, None, &[set]), Rule::Fixed);
@@ -326,17 +324,7 @@ mod tests {
     #[test]
     fn seeds_corpora_and_sizes_count() {
         let of_request = |corpora: Vec<String>, budgets: Vec<usize>| {
-            let request = Request {
-                experiment: Experiment::Ablations,
-                scale: Scale::Paper,
-                corpora,
-                arms: vec![],
-                data_path: String::new(),
-                seeds: None,
-                budgets,
-                protocol: None,
-                overlays: vec![],
-            };
+            let request = Request { corpora, budgets, ..Request::new(Experiment::Ablations, Scale::Paper) };
             Plan::draft(&request, Path::new("unused"), Path::new("no cache")).unwrap()
         };
         let code = of_request(vec!["codeparrot".into()], vec![]);

@@ -3,10 +3,11 @@
 use crate::results::{ArmResults, Finished, pairs};
 use crate::statistics::{Interval, mean, mean_interval};
 use kuramoto_train::presets::Protocol;
+use kuramoto_train::run::Ended;
 use serde::Serialize;
 
 /// What two runs are given equal amounts of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::Display, strum::VariantArray)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Axis {
@@ -41,7 +42,7 @@ pub struct Equal {
     pub interval: Interval,
 }
 
-/// Every pair of models on every axis; nothing where a run has no curve.
+/// Every pair of models on every axis; runs that are not finite have no end to compare at.
 pub(crate) fn equals(arms: &[ArmResults]) -> Vec<Equal> {
     let axes = [Axis::Bytes, Axis::Operations, Axis::Seconds];
     pairs(arms).flat_map(|pair| axes.map(|axis| equal(pair, axis))).flatten().collect()
@@ -50,6 +51,9 @@ pub(crate) fn equals(arms: &[ArmResults]) -> Vec<Equal> {
 fn equal((protocol, ours, theirs): (Protocol, &ArmResults, &ArmResults), axis: Axis) -> Option<Equal> {
     let at = |(seed, a): (&u64, &Finished)| {
         let b = theirs.runs.get(seed)?;
+        if [a, b].iter().any(|run| run.summary.ended == Ended::NonFinite) {
+            return None;
+        }
         let end = |run: &Finished| run.curve.last().map(|&(bytes, _)| run.at(axis, bytes));
         let amount = end(a)?.min(end(b)?);
         Some((amount, at(a, axis, amount)?, at(b, axis, amount)?))

@@ -18,15 +18,10 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let (folder, cache) = (folder.path().join("plan"), folder.path().join("cache"));
 //! let request = Request {
-//!     experiment: Experiment::Ablations,
-//!     scale: Scale::Smoke,
 //!     arms: vec!["no-value-gate".parse::<Arm>()?],
 //!     overlays: vec![Overlay::parse("example", "data.bytes = 60000\nlength = { steps = 4 }")?],
-//!     corpora: vec![],
-//!     data_path: String::new(),
 //!     seeds: Some(1),
-//!     budgets: vec![],
-//!     protocol: None,
+//!     ..Request::new(Experiment::Ablations, Scale::Smoke)
 //! };
 //! let plan = Plan::create(&request, &folder, &cache)?;
 //! assert_eq!(plan.runs.len(), 2); // the reference and its ablation

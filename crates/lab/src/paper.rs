@@ -25,12 +25,25 @@ pub struct Published {
     pub sd: f64,
     /// How many seeds.
     pub seeds: usize,
+    /// What its digits are rounded to.
+    #[serde(skip)]
+    unit: f64,
 }
 
 impl Published {
-    /// What a test needs of it.
+    /// What a test needs of it. What was rounded away counts as error: half a unit of the deviation, and the
+    /// variance of a mean that may lie anywhere within its last digit.
     pub fn moments(self) -> Moments {
-        Moments { mean: self.mean, sd: self.sd, n: self.seeds }
+        let deviation = self.sd + self.unit / 2.0;
+        let rounding = self.seeds as f64 * self.unit * self.unit / 12.0;
+        Moments { mean: self.mean, sd: (deviation * deviation + rounding).sqrt(), n: self.seeds }
+    }
+
+    /// The same of a difference to another value: of the ablations, the paper gives the deviation without the
+    /// reference's.
+    pub fn moments_beside(self, other: Published) -> Moments {
+        let Moments { mean, sd, n } = self.moments();
+        Moments { mean, sd: (sd * sd + other.sd * other.sd).sqrt(), n }
     }
 }
 
@@ -38,11 +51,15 @@ impl Published {
 /// five.
 const ASSUMED_SEEDS: u64 = 5;
 
-fn published(value: &Value, seeds: &Value) -> Option<Published> {
+fn published(value: &Value, seeds: &Value, unit: f64) -> Option<Published> {
     let number = |key: &str| value[key].as_f64();
     let seeds = seeds.as_u64().unwrap_or(ASSUMED_SEEDS) as usize;
-    Some(Published { median: number("median"), mean: number("mean")?, sd: number("std")?, seeds })
+    Some(Published { median: number("median"), mean: number("mean")?, sd: number("std")?, seeds, unit })
 }
+
+/// What Tables 1, 2 and 4 are rounded to, and Table 3.
+const UNIT: f64 = 0.001;
+const ABLATION_UNIT: f64 = 0.01;
 
 /// The paper's parameter budgets.
 pub const BUDGETS: [usize; 2] = [1_000_000, 5_000_000];
@@ -107,7 +124,7 @@ fn cell(corpus: &str, budget: usize, model: ModelKind) -> &'static Value {
 /// Tables 1 and 2: bits per byte of a model on a part of a corpus at the paper's size for a budget.
 pub fn compared(corpus: &str, budget: usize, model: ModelKind, part: Part) -> Option<Published> {
     let cell = cell(corpus, budget, model);
-    published(&cell[part.key()], &cell["seeds"])
+    published(&cell[part.key()], &cell["seeds"], UNIT)
 }
 
 /// Of Table 1, where the paper gives them: the runs that form a cluster, and the one that left it.
@@ -115,7 +132,7 @@ pub fn clustered(corpus: &str, budget: usize, model: ModelKind, part: Part) -> O
     let cell = cell(corpus, budget, model);
     let cluster = &cell["clustered_subset"];
     let separated = cell["separated_run"][part.key()].as_f64()?;
-    Some((published(&cluster[part.key()], &cluster["seeds"])?, separated))
+    Some((published(&cluster[part.key()], &cluster["seeds"], UNIT)?, separated))
 }
 
 /// The Kuramoto model's mean less the transformer's: as the text gives it where it has more digits than the
@@ -138,7 +155,7 @@ fn ablation(ablation: Ablation) -> Option<&'static Value> {
 
 /// Table 3: what an ablation adds to the validation of the reference.
 pub fn ablated(row: Ablation) -> Option<Published> {
-    published(ablation(row)?, &RESULTS["ablations"]["seeds"])
+    published(ablation(row)?, &RESULTS["ablations"]["seeds"], ABLATION_UNIT)
 }
 
 /// Table 3: the part of the layer that an ablation is about.
@@ -150,7 +167,7 @@ pub fn component(row: Ablation) -> Option<&'static str> {
 pub fn gridded(model: ModelKind, heads: usize, layers: usize) -> Option<Published> {
     let cells = RESULTS["grid"][model.name()].as_array()?;
     let cell = cells.iter().find(|cell| cell["heads"] == heads && cell["layers"] == layers)?;
-    published(&cell["val"], &RESULTS["grid"]["seeds"])
+    published(&cell["val"], &RESULTS["grid"]["seeds"], UNIT)
 }
 
 /// Validation of an arm in the paper, where it has that cell; for an ablation the difference to its reference.

@@ -72,6 +72,21 @@ pub struct Request {
 }
 
 impl Request {
+    /// An experiment at a scale, with the defaults of both.
+    pub fn new(experiment: Experiment, scale: Scale) -> Request {
+        Request {
+            experiment,
+            scale,
+            corpora: Vec::new(),
+            arms: Vec::new(),
+            data_path: String::new(),
+            seeds: None,
+            budgets: Vec::new(),
+            protocol: None,
+            overlays: Vec::new(),
+        }
+    }
+
     /// The arms that were asked for, in the order of the paper's tables; ablations come with their reference.
     pub(crate) fn chosen_arms(&self) -> Result<Vec<Arm>> {
         let offered: Vec<Arm> = Arm::all().filter(|&arm| self.offers(arm)).collect();
@@ -92,14 +107,17 @@ impl Request {
     }
 
     /// True if the experiment has this arm. Both recipes are compared unless the scale or the user names one.
-    /// Variants that the paper has no row for are there for those who name them. The grid's base is in Table 1,
-    /// so a plan of all tables has it already.
+    /// Variants that the paper has no row for are there for those who name them. The paper's own plan has the
+    /// grid's base in Table 1; elsewhere that has other recipes or heads.
     fn offers(&self, arm: Arm) -> bool {
         let only = self.protocol.or((self.scale == Scale::Paper).then_some(Protocol::Paper));
         let wanted = match arm {
             Arm::Compare { protocol, .. } => only.is_none_or(|only| only == protocol),
             Arm::Ablation(_) => arm.is_in_paper() || self.arms.contains(&arm),
-            Arm::Grid { model, .. } => arm != Arm::base(model) || self.experiment == Experiment::Grid,
+            Arm::Grid { model, .. } => {
+                let in_table_1 = self.experiment == Experiment::Paper && self.scale == Scale::Paper;
+                arm != Arm::base(model) || !in_table_1
+            }
             Arm::Reference => true,
         };
         self.experiment.holds(arm.table()) && wanted
@@ -112,7 +130,16 @@ impl Request {
                 paper::CORPORA.into_iter().filter(|corpus| paper::has_corpus(arm.table(), corpus)).collect()
             }
             ([], _) => vec![self.scale.corpus()],
-            (named, _) => named.iter().map(String::as_str).collect(),
+            (named, _) => {
+                let name = |corpus: &str| located(corpus).map_or(corpus.to_string(), |(name, _)| name.into());
+                // Who says where the paper's corpora are does not ask for other tables on them.
+                let papers = self.experiment == Experiment::Paper && self.scale == Scale::Paper;
+                let other = |corpus: &&String| {
+                    let name = name(corpus);
+                    papers && paper::CORPORA.contains(&&*name) && !paper::has_corpus(arm.table(), &name)
+                };
+                named.iter().filter(|corpus| !other(corpus)).map(String::as_str).collect()
+            }
         }
     }
 
@@ -180,17 +207,7 @@ pub(crate) fn located(corpus: &str) -> Option<(&str, &str)> {
 
 /// The configuration that the paper gives an arm at a size, before the corpus decides vocabulary and width.
 pub(crate) fn papers_config(arm: Arm, corpus: &str, budget: usize, seed: u64) -> Config {
-    let request = Request {
-        experiment: Experiment::Paper,
-        scale: Scale::Paper,
-        corpora: vec![],
-        arms: vec![],
-        data_path: String::new(),
-        seeds: None,
-        budgets: vec![],
-        protocol: None,
-        overlays: vec![],
-    };
+    let request = Request::new(Experiment::Paper, Scale::Paper);
     let arm = match arm {
         Arm::Compare { model, .. } => Arm::Compare { model, protocol: Protocol::Paper },
         // A variant that the paper does not have differs from its reference.
@@ -198,4 +215,21 @@ pub(crate) fn papers_config(arm: Arm, corpus: &str, budget: usize, seed: u64) ->
         arm => arm,
     };
     request.config(arm, corpus, budget, seed).expect("the paper's own configuration is well formed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Saying where the paper's corpora are changes nothing about which tables are on them.
+    #[test]
+    fn corpora_that_are_located_keep_their_tables() {
+        let corpora = vec!["enwik8=here".to_string(), "codeparrot=there".to_string()];
+        let request = Request { corpora, ..Request::new(Experiment::Paper, Scale::Paper) };
+        assert_eq!(request.corpora_of(Arm::Reference), ["enwik8=here"]);
+        let compared = Arm::all().next().unwrap();
+        assert_eq!(request.corpora_of(compared), ["enwik8=here", "codeparrot=there"]);
+        let ablations = Request { experiment: Experiment::Ablations, ..request };
+        assert_eq!(ablations.corpora_of(Arm::Reference).len(), 2, "who asks for that table gets it");
+    }
 }

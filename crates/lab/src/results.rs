@@ -45,11 +45,6 @@ impl Finished {
         }
     }
 
-    /// Why it ended, in words.
-    pub(crate) fn ended(&self) -> String {
-        self.summary.ended_in_words()
-    }
-
     fn read(plan: &Plan, planned: &Planned, proven: Proven) -> Result<Finished> {
         let rows = metrics::read(&plan.run_folder(planned).join("metrics.jsonl"))?;
         let speeds: Vec<f64> = rows.iter().map(|row| row.tokens_per_second).collect();
@@ -172,6 +167,10 @@ pub struct Unusable {
     pub index: usize,
     /// What was compared.
     pub arm: Arm,
+    /// Its corpus.
+    pub corpus: String,
+    /// Its parameter budget.
+    pub budget: usize,
     /// Its seed.
     pub seed: u64,
     /// What is wrong with it.
@@ -195,13 +194,9 @@ impl Results {
                 Ok(finished) => found.push(finished),
                 Err(why) => {
                     // A report may be moved with its plan, and says nothing of the machine it was made on.
-                    let why = why.replace(&*plan.folder().to_string_lossy(), &plan.name());
-                    unusable.push(Unusable {
-                        index: planned.index,
-                        arm: planned.arm,
-                        seed: planned.seed,
-                        why,
-                    });
+                    let why = why.replace(&*plan.run_folder(planned).to_string_lossy(), &planned.folder);
+                    let Planned { index, arm, ref corpus, budget, seed, .. } = *planned;
+                    unusable.push(Unusable { index, arm, corpus: corpus.clone(), budget, seed, why });
                 }
             }
         }

@@ -13,19 +13,10 @@ use std::fs;
 use std::path::Path;
 
 fn request(experiment: Experiment) -> Request {
+    let short = "data.bytes = 60000\nlength = { steps = 6 }\nvalidation.every = 3";
     Request {
-        experiment,
-        scale: Scale::Smoke,
-        corpora: vec![],
-        arms: vec![],
-        data_path: String::new(),
-        seeds: None,
-        budgets: vec![],
-        protocol: None,
-        overlays: vec![
-            Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 6 }\nvalidation.every = 3")
-                .unwrap(),
-        ],
+        overlays: vec![Overlay::parse("test", short).unwrap()],
+        ..Request::new(experiment, Scale::Smoke)
     }
 }
 
@@ -62,7 +53,7 @@ fn every_table_has_its_arms() {
     assert_eq!(arms(Experiment::Compare, "compare"), 4, "two models under two recipes");
     assert_eq!(arms(Experiment::Ablations, "ablations"), 14);
     assert_eq!(arms(Experiment::Grid, "grid"), 2 * 5 * 5 + 2, "and both models' shape of Table 1");
-    assert_eq!(arms(Experiment::Paper, "paper"), 4 + 14 + 50);
+    assert_eq!(arms(Experiment::Paper, "paper"), 4 + 14 + 50 + 2);
 }
 
 /// Tables 1 to 4 as the paper has them: which runs, on which corpora, with how many seeds.
@@ -84,6 +75,10 @@ fn the_papers_plan_is_the_papers_set() {
     for parameters in [1_003_386, 974_845, 4_968_410, 4_997_461, 1_001_978, 973_881, 4_965_210, 4_995_249] {
         assert!(count(&|run| run.parameters == parameters) >= 5, "{parameters}");
     }
+    let corpora = vec!["enwik8".into(), "codeparrot".into()];
+    let named = Request { corpora, ..whole.clone() };
+    let drafted = Plan::draft(&named, Path::new("unused"), Path::new("no cache")).unwrap();
+    assert_eq!(drafted.runs.len(), plan.runs.len(), "who names the corpora asks for no more runs");
     let fewer = Request { seeds: Some(2), ..whole };
     let plan = Plan::draft(&fewer, Path::new("unused"), Path::new("no cache")).unwrap();
     assert_eq!(plan.runs.len(), 2 * (8 + 14 + 50));

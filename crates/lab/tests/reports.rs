@@ -14,19 +14,11 @@ use std::path::Path;
 #[test]
 fn the_ablation_suite_from_plan_to_report() {
     let folder = tempfile::tempdir().unwrap();
+    let short = "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 4";
     let request = Request {
-        experiment: Experiment::Ablations,
-        scale: Scale::Smoke,
-        corpora: vec![],
-        arms: vec![],
-        data_path: String::new(),
         seeds: Some(3),
-        budgets: vec![],
-        protocol: None,
-        overlays: vec![
-            Overlay::parse("test", "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 4")
-                .unwrap(),
-        ],
+        overlays: vec![Overlay::parse("test", short).unwrap()],
+        ..Request::new(Experiment::Ablations, Scale::Smoke)
     };
     let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
     let corpora = Corpora::new(Path::new("unused"));
@@ -103,7 +95,7 @@ fn the_ablation_suite_from_plan_to_report() {
 #[test]
 fn kept_results_are_as_this_program_writes_them() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-    for name in ["ablations", "compare", "compare-4m"] {
+    for name in ["ablations", "compare", "compare-4m", "epoch-1m"] {
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join(name);
         fs::create_dir(&copy).unwrap();
@@ -125,7 +117,7 @@ fn kept_results_are_as_this_program_writes_them() {
         let markdown = fs::read_to_string(copy.join("report.md")).unwrap();
         let verdicts = markdown.find("| verdict").unwrap();
         assert!(
-            markdown.starts_with(&format!("# Report of {name}\n\nThese runs are not the paper's"))
+            markdown.starts_with(&format!("# Report of {name}\n\nRuns that are not the paper's"))
                 && verdicts < 1400,
             "{markdown}"
         );
@@ -150,15 +142,9 @@ fn a_comparison_reads_the_test_split_too() {
     let folder = tempfile::tempdir().unwrap();
     let short = "data.bytes = 60000\nlength = { steps = 4 }\nvalidation.every = 1";
     let request = Request {
-        experiment: Experiment::Compare,
-        scale: Scale::Smoke,
-        corpora: vec![],
-        arms: vec![],
-        data_path: String::new(),
         seeds: Some(2),
-        budgets: vec![],
-        protocol: None,
         overlays: vec![Overlay::parse("test", short).unwrap()],
+        ..Request::new(Experiment::Compare, Scale::Smoke)
     };
     let plan = Plan::create(&request, &folder.path().join("plan"), Path::new("unused")).unwrap();
     let corpora = Corpora::new(Path::new("unused"));

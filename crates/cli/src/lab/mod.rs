@@ -12,12 +12,13 @@ use crate::train::note_other_name;
 use anyhow::Result;
 use clap::{ArgAction, Subcommand};
 use kuramoto_kernels::peak;
-use kuramoto_lab::claims::{most_in_a_table, seeds_needed};
+use kuramoto_lab::claims::{count_in, seeds_needed};
+use kuramoto_lab::plan::size;
 use kuramoto_lab::results::Results;
 use kuramoto_lab::runner::Status;
 use kuramoto_lab::scale::Scale;
 use kuramoto_lab::standing::Standing;
-use kuramoto_lab::{Arm, Experiment, Plan, Planned, Request};
+use kuramoto_lab::{Arm, Experiment, PaperTable, Plan, Planned, Request};
 use kuramoto_train::data::default_cache;
 use kuramoto_train::presets::Protocol;
 use kuramoto_train::{Corpus, Overlay};
@@ -162,16 +163,20 @@ fn note_other_names(plan: &Plan, cache: &Path) {
 
 /// What should be known before hours are spent: seeds that can show nothing, models that do not match.
 fn cautions(plan: &Plan) -> String {
-    let cells = plan.cells().map(|cell| plan.runs.iter().filter(|run| run.cell() == cell.cell()).count());
-    let seeds = cells.min().unwrap_or(0);
-    let (claims, mut text) = (most_in_a_table(plan), String::new());
-    if claims > 0 && seeds < seeds_needed(claims) {
+    let mut text = String::new();
+    for table in PaperTable::all() {
+        let cells = plan.cells().filter(|cell| cell.arm.table() == table);
+        let seeds = cells.map(|cell| plan.runs.iter().filter(|run| run.cell() == cell.cell()).count()).min();
+        let (claims, seeds) = (count_in(plan, table), seeds.unwrap_or(0));
         let needed = seeds_needed(claims);
-        text += &format!(
-            "note: corrected for {}, the paired test of {} can show nothing at 5%; it takes {needed}\n",
-            counted(claims, "claim"),
-            counted(seeds, "seed")
-        );
+        if claims > 0 && seeds < needed {
+            text += &format!(
+                "note: {table}: corrected for {}, the paired test of {} can show nothing at 5%; it takes \
+                 {needed}\n",
+                counted(claims, "claim"),
+                counted(seeds, "seed")
+            );
+        }
     }
     let off = |run: &Planned| plan.off(run).unwrap_or(0.0).abs();
     let worst = plan.runs.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
@@ -254,10 +259,8 @@ fn report(arguments: &ReportArguments) -> Result<()> {
     let (done, planned) = results.progress;
     let planned = counted(planned, "run");
     for run in &results.unusable {
-        crate::note(&format!(
-            "run {} ({}, seed {}) cannot be used: {}",
-            run.index, run.arm, run.seed, run.why
-        ));
+        let place = format!("{}, {}, {}, seed {}", run.arm, run.corpus, size(run.budget), run.seed);
+        crate::note(&format!("run {} ({place}) cannot be used: {}", run.index, run.why));
     }
     crate::print(&format!("{done} of {planned} finished; wrote\n{}", list.concat()))
 }

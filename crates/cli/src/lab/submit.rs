@@ -115,7 +115,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let indices = submit::unfinished(&plan);
     if indices.is_empty() {
-        return crate::print("every run of the plan is finished: there is nothing to submit\n");
+        return crate::print("every run of the plan has ended: there is nothing to submit\n");
     }
     let absolute = |path: &PathBuf| std::path::absolute(path).with_context(|| format!("{}", path.display()));
     let settings = Slurm {

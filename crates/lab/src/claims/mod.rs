@@ -7,6 +7,7 @@ mod grid;
 mod questions;
 mod ranks;
 
+pub(crate) use grid::{Measure, best};
 pub(crate) use questions::{Place, Quantity, Question, questions};
 pub(crate) use ranks::rank_agreements;
 pub use ranks::{Rank, RankAgreement};
@@ -18,7 +19,7 @@ use crate::results::{ArmResults, Finished};
 use crate::scale::Scale;
 use crate::statistics::{Interval, holm, mean, mean_interval, sign_flip, smallest_p};
 use kuramoto_model::ModelKind;
-use kuramoto_report::samples::{equivalence, least_one_sided_p, medians};
+use kuramoto_report::samples::{Moments, equivalence, equivalence_of_means, least_one_sided_p, medians};
 use serde::Serialize;
 
 /// Whose claim it is.
@@ -50,7 +51,8 @@ impl Scope {
 pub enum Test {
     /// A mean paired difference has the paper's sign: sign-flip permutation test, two-sided.
     Sign,
-    /// A mean paired difference lies in a range: two one-sided sign-flip tests.
+    /// A mean difference lies in a range: two one-sided tests, sign-flip tests of paired differences, or
+    /// Welch's of two samples.
     Within {
         /// Lower end.
         low: f64,
@@ -147,6 +149,9 @@ pub struct Claim {
     pub paper: Option<f64>,
     /// What can be said.
     pub verdict: Verdict,
+    /// What it is about.
+    #[serde(skip)]
+    pub(crate) quantity: Quantity,
 }
 
 impl Claim {
@@ -168,12 +173,10 @@ pub fn seeds_needed(claims: usize) -> usize {
     (1..64).find(|&seeds| smallest_p(seeds) * claims as f64 <= LEVEL).unwrap_or(64)
 }
 
-/// Claims that the runs of a plan can be asked about, in the table that has most.
-pub fn most_in_a_table(plan: &Plan) -> usize {
+/// How many claims of a table the runs of a plan can be asked about.
+pub fn count_in(plan: &Plan, table: PaperTable) -> usize {
     let places: Vec<Place<'_>> = plan.cells().map(Place::of_planned).collect();
-    let questions = questions(&places);
-    let of_table = |table| questions.iter().filter(|question| question.arm.table() == table).count();
-    PaperTable::all().map(of_table).max().unwrap_or(0)
+    questions(&places).iter().filter(|question| question.arm.table() == table).count()
 }
 
 /// Every claim that these arms can be asked about; those of a smoke test are not judged.
@@ -196,11 +199,14 @@ fn answer(question: Question, arms: &[ArmResults]) -> Option<Claim> {
             let [ours, theirs] = [ModelKind::Kuramoto, ModelKind::Transformer]
                 .map(|model| find(Arm::Compare { model, protocol }));
             let (ours, theirs) = (ours?, theirs?);
-            if question.test == Test::Medians {
-                let of = |arm: &ArmResults| arm.runs.values().filter_map(|run| value(run, part)).collect();
-                return compared_medians(question, of(ours), of(theirs));
+            match question.test {
+                Test::Sign => ours.minus(theirs, |run| value(run, part)),
+                // What the paper says of all its runs is asked of all of them, paired or not.
+                Test::Medians => return compared_medians(question, &ours.values(part), &theirs.values(part)),
+                Test::Within { low, high } => {
+                    return compared_means(question, &ours.values(part), &theirs.values(part), low, high);
+                }
             }
-            ours.minus(theirs, |run| value(run, part))
         }
         Quantity::Ablated => {
             find(question.arm)?.minus(find(Arm::Reference)?, |run| value(run, Part::Validation))
@@ -208,9 +214,19 @@ fn answer(question: Question, arms: &[ArmResults]) -> Option<Claim> {
         Quantity::Gridded(measure) => {
             let seeds = arms.iter().filter(|arm| arm.arm.table() == PaperTable::Grid);
             let seeds = seeds.flat_map(|arm| arm.runs.keys().copied()).collect();
-            grid::by_seed(measure, &seeds, &|arm, seed| value(find(arm)?.runs.get(&seed)?, Part::Validation))
+            let of = |arm, seed| value(find(arm)?.runs.get(&seed)?, Part::Validation);
+            if let Measure::LeastGain(model) = measure {
+                let gains = grid::gains(model, &seeds, &of);
+                return least_gain(question, gains);
+            }
+            grid::by_seed(measure, &seeds, &of)
         }
     };
+    paired(question, differences)
+}
+
+/// What paired differences say.
+fn paired(question: Question, differences: Vec<f64>) -> Option<Claim> {
     if differences.is_empty() {
         return None;
     }
@@ -236,11 +252,36 @@ pub(crate) fn value(run: &Finished, part: Part) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }
 
-fn compared_medians(question: Question, ours: Vec<f64>, theirs: Vec<f64>) -> Option<Claim> {
+fn compared_means(question: Question, ours: &[f64], theirs: &[f64], low: f64, high: f64) -> Option<Claim> {
+    let (found, close) = equivalence_of_means(Moments::of(ours), Moments::of(theirs), low, high)?;
+    let within = (low..=high).contains(&found.difference);
+    let estimate = Estimate {
+        seeds: ours.len().min(theirs.len()),
+        mean: found.difference,
+        interval: found.interval,
+        p: if within { close.within } else { close.outside },
+        smallest_p: 0.0,
+    };
+    Some(question.claim(Vec::new(), estimate))
+}
+
+/// Every number of heads must gain, so the one that shows it least decides; that one of them loses must be
+/// shown beyond having looked at all of them.
+fn least_gain(question: Question, gains: Vec<Vec<f64>>) -> Option<Claim> {
+    let heads = gains.len() as f64;
+    let weakest = gains.iter().map(|gains| sign_flip(gains)).fold(0.0, f64::max);
+    let least = gains.into_iter().min_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+    let mut claim = paired(question, least)?;
+    claim.p = if claim.mean > 0.0 { weakest } else { (heads * claim.p).min(1.0) };
+    claim.p_holm = claim.p;
+    Some(claim)
+}
+
+fn compared_medians(question: Question, ours: &[f64], theirs: &[f64]) -> Option<Claim> {
     if ours.is_empty() || theirs.is_empty() {
         return None;
     }
-    let found = medians(&ours, &theirs);
+    let found = medians(ours, theirs);
     let estimate = Estimate {
         seeds: ours.len().min(theirs.len()),
         mean: found.difference,
@@ -279,6 +320,7 @@ impl Question {
             smallest_p,
             paper: self.paper,
             verdict: Verdict::Inconclusive,
+            quantity: self.quantity,
         }
     }
 }
@@ -317,10 +359,6 @@ pub(crate) fn groups(arms: &[ArmResults], table: PaperTable) -> Vec<Vec<&ArmResu
     groups
 }
 
-fn find<'a>(group: &[&'a ArmResults], arm: Arm) -> Option<&'a ArmResults> {
-    group.iter().copied().find(|results| results.arm == arm)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,21 +380,7 @@ mod tests {
             quantity: Quantity::Ablated,
             paper,
         };
-        let p = match test {
-            Test::Within { low, high } => {
-                let found = equivalence(&differences, low, high);
-                if (low..=high).contains(&mean(&differences)) { found.within } else { found.outside }
-            }
-            _ => sign_flip(&differences),
-        };
-        let estimate = Estimate {
-            seeds: differences.len(),
-            mean: mean(&differences),
-            interval: mean_interval(&differences),
-            p,
-            smallest_p: smallest_p(differences.len()),
-        };
-        question.claim(differences, estimate)
+        paired(question, differences).unwrap()
     }
 
     fn verdicts(mut claims: Vec<Claim>) -> Vec<Verdict> {

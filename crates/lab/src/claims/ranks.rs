@@ -1,8 +1,8 @@
 //! The order of the ablations beside the paper's.
 
-use super::{find, groups};
+use super::{groups, value};
 use crate::arm::{Arm, PaperTable};
-use crate::paper;
+use crate::paper::{self, Part};
 use crate::results::ArmResults;
 use crate::statistics::{Interval, bootstrap, kendall, order_p, ranks};
 use kuramoto_model::ablation::{ABLATIONS, Ablation};
@@ -15,13 +15,15 @@ pub struct RankAgreement {
     pub corpus: String,
     /// Parameter budget of the runs.
     pub budget: usize,
+    /// Seeds that all rows have.
+    pub seeds: usize,
     /// Kendall's tau-b.
     pub tau: f64,
     /// 95% bootstrap interval over seeds.
     pub interval: Interval,
     /// Of the permutation test that the two orders have nothing to do with each other, two-sided.
     pub p: f64,
-    /// Every ablation that has all seeds, in the paper's order.
+    /// Every ablation, in the paper's order.
     pub rows: Vec<Rank>,
 }
 
@@ -47,23 +49,31 @@ pub(crate) fn rank_agreements(arms: &[ArmResults]) -> Vec<RankAgreement> {
 }
 
 fn rank_agreement(group: &[&ArmResults]) -> Option<RankAgreement> {
-    let reference = find(group, Arm::Reference)?;
-    let row = |row: &Ablation| {
-        let arm = Arm::Ablation(*row);
-        let differences = find(group, arm)?.minus(reference, |run| run.summary.validation_bits_per_byte);
-        // Seeds are resampled together, so all rows must have all of them.
-        let whole = differences.len() == reference.runs.len();
-        whole.then_some((arm, differences, paper::ablated(*row)?.mean))
+    let find = |arm| group.iter().copied().find(|results| results.arm == arm);
+    let reference = find(Arm::Reference)?;
+    let row = |row: &Ablation| Some((find(Arm::Ablation(*row))?, paper::ablated(*row)?.mean));
+    let arms: Vec<(&ArmResults, f64)> = ABLATIONS.iter().filter_map(row).collect();
+    // Seeds are resampled together, so only those count that all rows have.
+    let validated = |arm: &ArmResults, seed: &u64| value(arm.runs.get(seed)?, Part::Validation);
+    let all_have = |seed: &&u64| {
+        validated(reference, seed).is_some() && arms.iter().all(|(arm, _)| validated(arm, seed).is_some())
     };
-    let rows: Vec<(Arm, Vec<f64>, f64)> = ABLATIONS.iter().filter_map(row).collect();
-    if rows.len() < 2 {
+    let shared: Vec<u64> = reference.runs.keys().filter(all_have).copied().collect();
+    let difference = |arm: &ArmResults, seed: &u64| Some(validated(arm, seed)? - validated(reference, seed)?);
+    let rows: Vec<(Arm, Vec<f64>, f64)> = arms
+        .iter()
+        .map(|(arm, paper)| {
+            (arm.arm, shared.iter().filter_map(|seed| difference(arm, seed)).collect(), *paper)
+        })
+        .collect();
+    if rows.len() < 2 || shared.is_empty() {
         return None;
     }
     let paper: Vec<f64> = rows.iter().map(|(.., paper)| *paper).collect();
     let means = |chosen: &[usize]| -> Vec<f64> {
         rows.iter().map(|(_, d, _)| chosen.iter().map(|&i| d[i]).sum::<f64>() / chosen.len() as f64).collect()
     };
-    let seeds = reference.runs.len();
+    let seeds = shared.len();
     let all: Vec<usize> = (0..seeds).collect();
     let (here, theirs) = (ranks(&means(&all)), ranks(&paper));
     let rows = rows.iter().enumerate().map(|(i, (arm, ..))| Rank {
@@ -75,6 +85,7 @@ fn rank_agreement(group: &[&ArmResults]) -> Option<RankAgreement> {
     Some(RankAgreement {
         corpus: reference.corpus.clone(),
         budget: reference.budget,
+        seeds,
         tau: kendall(&means(&all), &paper),
         p: order_p(&means(&all), &paper),
         interval: bootstrap(seeds, |chosen| kendall(&means(chosen), &paper)),

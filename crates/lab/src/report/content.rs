@@ -3,9 +3,9 @@
 use super::{against, compute, differing, equal, lead, tables};
 use crate::arm::{Arm, PaperTable};
 use crate::claims::{Claim, groups};
-use crate::differences::is_papers;
+use crate::differences::{self, Rule};
 use crate::error::Result;
-use crate::plan::Plan;
+use crate::plan::{Plan, size};
 use crate::results::{ArmResults, Results, Unusable};
 use crate::scale::Scale;
 use kuramoto_model::ModelKind;
@@ -26,7 +26,7 @@ pub fn title(table: PaperTable) -> &'static str {
 
 /// A report of what is finished; figures are put beside their tables.
 pub fn document(plan: &Plan, results: &Results, figures: Vec<(PaperTable, Figure)>) -> Result<Document> {
-    let papers = plan.cells().all(is_papers);
+    let papers = differences::of(plan).iter().all(|difference| difference.rule != Rule::Fixed);
     let (done, planned) = results.progress;
     let judged = plan.scale != Scale::Smoke && !results.claims.is_empty();
     let mut blocks = lead::blocks(plan, results, papers, &lengths(plan));
@@ -37,13 +37,16 @@ pub fn document(plan: &Plan, results: &Results, figures: Vec<(PaperTable, Figure
     if !results.unusable.is_empty() {
         blocks.push(Block::Heading("Runs that cannot be used".into()));
         let list = results.unusable.iter();
-        let line =
-            |run: &Unusable| format!("Run {} ({}, seed {}): {}", run.index, run.arm, run.seed, run.why);
+        let line = |run: &Unusable| {
+            let Unusable { index, arm, corpus, budget, seed, why } = run;
+            format!("Run {index} ({arm}, {corpus}, {}, seed {seed}): {why}", size(*budget))
+        };
         blocks.push(Block::List(list.map(line).collect()));
     }
-    if judged {
+    let notes = if judged { lead::notes(results) } else { Vec::new() };
+    if !notes.is_empty() {
         blocks.push(Block::Heading("Notes on the verdicts".into()));
-        blocks.push(Block::List(lead::notes(results)));
+        blocks.push(Block::List(notes));
     }
     blocks.push(Block::Heading("What differs from the paper".into()));
     blocks.extend(differing::blocks(plan));
@@ -122,9 +125,10 @@ fn remarks(plan: &Plan, results: &Results) -> Vec<String> {
     let mut list = Vec::new();
     if plan.runs.iter().any(|run| run.config.protocol == Protocol::Tuned) {
         list.push(
-            "Arms of the tuned protocol train each model with the learning rate, schedule and initialization \
-             chosen for it (docs/recipe.md), not with the paper's one recipe for both. They were chosen for the \
-             unchanged Kuramoto model: an ablation that would do better with others is judged a little too hard."
+            "Arms of the tuned protocol train each model with the learning rate, schedule, warm-up and number of \
+             heads chosen for it, without dropout (docs/recipe.md), not with the paper's one recipe for both. They \
+             were chosen for the unchanged Kuramoto model: an ablation that would do better with others is judged \
+             a little too hard."
                 .into(),
         );
     }
@@ -170,14 +174,15 @@ fn method() -> Vec<String> {
          the middle of its interval. The p-value of tau is of 10,000 random orders.",
         "Depth over heads: in every seed the range over depths, averaged over heads, less the range over \
          heads, averaged over depths. Both ranges are of five cells and grow alike with noise.",
-        "That a difference lies within a range is tested by two one-sided sign-flip tests, medians by the \
-         permutation of labels over all seeds, paired or not. The best cell of a grid is chosen by the other \
-         seeds than the one it is judged by.",
+        "That a mean paired difference lies within a range is tested by two one-sided sign-flip tests. What the \
+         paper says of all its runs at 5M on enwik8 is asked of all seeds, paired or not: that means are close \
+         by two one-sided Welch tests, medians by the permutation of labels. The best cell of a grid is chosen \
+         on the other seeds (leave-one-out).",
         "The paper's differences are those of its means, which its tables round to 0.001; at 5M on CodeParrot \
          the text gives more digits. At 5M on enwik8 it claims lower medians and means within 0.01, and that \
          is what is tested there.",
-        "A seed is separated from the others where its validation lies more than five deviations, estimated by \
-         the median absolute deviation, from their median. None is left out of a mean, a median or a test.",
+        "A seed is separated where a t-test of its validation against the other seeds', corrected for their \
+         number, has p at most 0.001. Separated seeds count in every mean, median and test.",
         "A claim is reproduced, or not reproduced, only on runs that are the paper's in all that it fixes, and \
          only where the corrected p is at most 0.05. Other runs agree or disagree with what the paper found. \
          All else is inconclusive at this power, which is not the same as no difference. Smoke tests are not \

@@ -1,6 +1,6 @@
 //! Tables for machines.
 
-use crate::arm::PaperTable;
+use crate::arm::Arm;
 use crate::equal::Axis;
 use crate::paper::Published;
 use crate::results::Results;
@@ -57,7 +57,7 @@ pub fn cells(results: &Results) -> String {
         let numbers = [of(&arm.validations()), of(&arm.tests())].concat();
         let papers = [paper(arm.paper), paper(arm.paper_test)].concat();
         // The paper gives ablations as differences to its reference.
-        let meaning = if arm.arm.table() == PaperTable::Ablations { "difference" } else { "value" };
+        let meaning = if matches!(arm.arm, Arm::Ablation(_)) { "difference" } else { "value" };
         let separated: Vec<String> = arm.separated.iter().map(u64::to_string).collect();
         let rest = vec![
             kuramoto_report::csv::optional(arm.paper.map(|cell| cell.seeds)),
@@ -147,7 +147,7 @@ pub fn runs(results: &Results) -> String {
             summary.tokens.to_string(),
             format!("{:.1}", summary.seconds),
             format!("{:.0}", run.bytes_per_second),
-            run.ended(),
+            run.summary.ended_in_words(),
             kuramoto_report::csv::optional(summary.peak_memory_bytes),
             planned.folder.clone(),
             run.weights_sha256.clone(),

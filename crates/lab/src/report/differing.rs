@@ -1,6 +1,6 @@
 //! What differs from the paper, as tables.
 
-use crate::arm::{Arm, PaperTable};
+use crate::arm::PaperTable;
 use crate::differences::{self, Difference, Rule};
 use crate::plan::Plan;
 use kuramoto_report::document::{Block, Cell, Table};
@@ -13,15 +13,15 @@ pub fn blocks(plan: &Plan) -> Vec<Block> {
         true => Block::Text("Nothing that the paper fixes.".into()),
         false => Block::Table(table(
             &fixed,
-            "What the paper fixes and this plan has otherwise: every key of every configuration was compared.",
+            "What the paper fixes and this plan sets differently: every key of every configuration was compared.",
             "paper",
         )),
     }];
     if !open.is_empty() {
         blocks.push(Block::Table(table(
             &open,
-            "What the paper does not say, and this plan has otherwise than our usual choice for its recipe.",
-            "usual choice",
+            "What the paper does not say, and this plan sets differently from our reading of the paper's recipe.",
+            "our reading",
         )));
     }
     let tables = PaperTable::all().filter(|&table| plan.cells().any(|run| run.arm.table() == table));
@@ -45,16 +45,16 @@ fn name(table: PaperTable) -> &'static str {
     }
 }
 
-/// Arms that are named before the rest is counted.
+/// Cells that are named before the rest is counted.
 const NAMED: usize = 4;
 
 fn table(differences: &[Difference], caption: &str, head: &'static str) -> Table {
-    let arms = |arms: &[Arm]| match arms {
+    let cells = |cells: &[String]| match cells {
         [] => "all".into(),
-        arms => {
-            let names: Vec<String> = arms.iter().take(NAMED).map(Arm::to_string).collect();
-            let rest = arms.len() - names.len();
-            names.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
+        cells => {
+            let named = &cells[..cells.len().min(NAMED)];
+            let rest = cells.len() - named.len();
+            named.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
         }
     };
     let row = |difference: &Difference| {
@@ -62,7 +62,7 @@ fn table(differences: &[Difference], caption: &str, head: &'static str) -> Table
             Cell::text(&difference.key),
             Cell::text(&difference.paper),
             Cell::text(&difference.here),
-            Cell::text(arms(&difference.arms)),
+            Cell::text(cells(&difference.cells)),
         ]
     };
     Table {

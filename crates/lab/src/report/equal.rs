@@ -24,11 +24,12 @@ pub fn table(equals: &[Equal]) -> Option<Table> {
         ]
     };
     (!equals.is_empty()).then(|| Table {
-        caption: "Both models at equal bytes, equal operations and equal seconds: validation where the one that \
-                  gets there first ends, read off the learning curves of both, linear between validations. \
-                  Operations are counted from the configuration, seconds are those of a run's median speed. The \
-                  other model is read before its schedule has ended there: a run planned for that length would \
-                  come out lower, so at unequal bytes the difference favours the one that ends."
+        caption: "Both models at equal bytes, equal operations and equal seconds: the last validation of the one \
+                  that gets there first, and what the learning curve of the other says there, linear between its \
+                  validations (other tables have the best validation of a run). Operations are counted from the \
+                  configuration, seconds are those of a run's median speed. Under a falling learning rate the \
+                  other model is read before its rate has fallen: a run planned for that length would come out \
+                  lower. Runs that are not finite are left out."
             .into(),
         head: vec![
             "runs",

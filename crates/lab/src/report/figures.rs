@@ -1,8 +1,7 @@
 //! Learning curves, the ablation chart, and the grid.
 
-use super::tables::best;
 use crate::arm::{Arm, GRID, PaperTable};
-use crate::claims::{Claim, Verdict, groups, value};
+use crate::claims::{Claim, Verdict, best, groups, value};
 use crate::equal::Axis;
 use crate::paper::Part;
 use crate::plan::{size, size as size_of};
@@ -100,12 +99,12 @@ fn curves(arms: &[ArmResults]) -> Option<Figure> {
         })
     };
     let panels: Vec<Panel> = groups(arms, PaperTable::Compare).into_iter().map(panel).collect();
-    let caption = "Learning curves: means over seeds, bands from the least to the most, every seed as a thin line. Dashed: \
-         the paper's recipe.";
+    let caption = "Learning curves: means over seeds, bands from the least to the most, the first twelve seeds as thin \
+         lines. Dashed: the paper's recipe.";
     (!panels.is_empty()).then(|| Figure::row("compare-curves", caption, panels, (680.0, 420.0)))
 }
 
-/// The same by operations and by seconds, a line a seed.
+/// The same by operations and by seconds, one line per seed.
 fn costs(arms: &[ArmResults]) -> Option<Figure> {
     let axes = [(Axis::Operations, 1e12, "operations (10^12)"), (Axis::Seconds, 1.0, "seconds")];
     let panel = |arms: &[&ArmResults], (axis, unit, label): (Axis, f64, &str)| {
@@ -124,7 +123,7 @@ fn costs(arms: &[ArmResults]) -> Option<Figure> {
     let groups = groups(arms, PaperTable::Compare);
     let panels: Vec<Panel> =
         groups.iter().flat_map(|arms| axes.into_iter().map(|axis| panel(arms, axis))).collect();
-    let caption = "Learning curves by operations and by seconds at a run's median speed, a line a seed. Dashed: \
+    let caption = "Learning curves by operations and by seconds at a run's median speed, one line per seed (the first twelve). Dashed: \
                    the paper's recipe.";
     let grid = Grid { columns: 2, cell: (480.0, 380.0), shared_legend: false };
     (!panels.is_empty()).then(|| Figure::grid("compare-cost", caption, panels, grid))
@@ -149,7 +148,7 @@ fn place(arms: &[&ArmResults]) -> String {
     format!("{}, {} parameters", arms[0].corpus, size(arms[0].budget))
 }
 
-/// Validation of every seed, a column an arm; separated seeds are squares, the paper's values diamonds.
+/// Validation of every seed, one column per arm; separated seeds are squares, the paper's values diamonds.
 fn scatter(arms: &[ArmResults]) -> Option<Figure> {
     let panel = |arms: Vec<&ArmResults>| {
         let mut panel = Panel::new(place(&arms)).labels("arm", VALIDATION);
@@ -192,7 +191,7 @@ fn scatter(arms: &[ArmResults]) -> Option<Figure> {
         panel.keys(keys, Corner::Outside)
     };
     let panels: Vec<Panel> = groups(arms, PaperTable::Compare).into_iter().map(panel).collect();
-    let caption = "Best validation of every seed, a column an arm. No seed is left out; squares are separated from \
+    let caption = "Best validation of every seed, one column per arm. No seed is left out; squares are separated from \
                    the cluster of the others.";
     (!panels.is_empty()).then(|| Figure::row("compare-seeds", caption, panels, (560.0, 420.0)))
 }
@@ -314,7 +313,7 @@ fn small_multiples(arms: &[&ArmResults], suffix: &str) -> Option<Figure> {
         arms.iter().filter(|arm| arm.arm != Arm::Reference).map(|arm| panel(arm)).collect();
     let grid = Grid { columns: 4.min(panels.len().max(1)), cell: (300.0, 220.0), shared_legend: false };
     let caption = "Learning curves of the ablations (blue) beside the reference (grey, dashed): means over \
-                   seeds, bands from the least to the most, every seed of an ablation as a thin line.";
+                   seeds, bands from the least to the most, the first twelve seeds of an ablation as thin lines.";
     Some(Figure::grid(&format!("ablations-curves{suffix}"), caption, panels, grid))
 }
 

@@ -1,8 +1,9 @@
-//! What a report says first: three sentences and a table of verdicts.
+//! What a report says first: a few sentences and a table of verdicts.
 
 use super::tables::link;
 use crate::arm::{Arm, PaperTable};
-use crate::claims::{Claim, LEVEL, Scope, Verdict, seeds_needed};
+use crate::claims::{Claim, LEVEL, Measure, Quantity, Scope, Test, Verdict, seeds_needed, value};
+use crate::paper::Part;
 use crate::plan::{Plan, size};
 use crate::results::{ArmResults, Results, pairs};
 use crate::scale::Scale;
@@ -47,7 +48,7 @@ fn sizes(arms: &[&ArmResults]) -> Vec<String> {
     budgets.into_iter().map(size).collect()
 }
 
-/// How many claims stand, fell, or stay open; apart for the paper's own runs and for others.
+/// How many claims stand, fell, or stay open; separately for the paper's own runs and for others.
 fn counted(claims: &[Claim]) -> Vec<String> {
     if claims.is_empty() {
         return vec!["There is nothing that these runs could be asked about.".into()];
@@ -69,8 +70,8 @@ fn counted(claims: &[Claim]) -> Vec<String> {
                 count(Verdict::NotReproduced)
             ),
             Scope::Elsewhere => format!(
-                "These runs are not the paper's and cannot reproduce it. Of {all} finding{plural} of the paper \
-                 that they can be asked about, {} agree, {} disagree and {open} are inconclusive.",
+                "Runs that are not the paper's cannot reproduce it: of {all} finding{plural} of the paper that \
+                 such runs were asked about here, {} agree, {} disagree and {open} are inconclusive.",
                 count(Verdict::Agrees),
                 count(Verdict::Disagrees)
             ),
@@ -88,25 +89,26 @@ fn counted(claims: &[Claim]) -> Vec<String> {
 fn found(results: &Results) -> Option<String> {
     let parts: Vec<String> =
         [compared(results), ablated(results), deepened(results)].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("{}.", parts.join(". ")))
 }
 
 fn compared(results: &Results) -> Option<String> {
     let part = |(protocol, ours, theirs): (_, &ArmResults, &ArmResults)| {
-        let [a, b] = [ours, theirs].map(|arm| mean(&arm.validations()));
+        let differences = ours.minus(theirs, |run| value(run, Part::Validation));
+        let difference = Some(mean(&differences)).filter(|mean| mean.is_finite())?;
         let [k, d] = [ours, theirs].map(|arm| arm.first().map_or(0, |run| run.planned.parameters));
-        let word = if a > b { "behind" } else { "ahead of" };
+        let word = if difference > 0.0 { "behind" } else { "ahead of" };
         let place = format!(" at {} on {}", size(ours.budget), ours.corpus);
-        format!(
+        Some(format!(
             "with the {protocol} protocol{place} the Kuramoto model ({} parameters) is {:.3} bits per byte \
              {word} the transformer ({}, {:+.1}%)",
             thousands(k),
-            (a - b).abs(),
+            difference.abs(),
             thousands(d),
             100.0 * (d as f64 / k as f64 - 1.0)
-        )
+        ))
     };
-    let parts: Vec<String> = pairs(&results.arms).map(part).collect();
+    let parts: Vec<String> = pairs(&results.arms).filter_map(part).collect();
     (!parts.is_empty()).then(|| format!("On validation, {}", parts.join(", and ")))
 }
 
@@ -127,13 +129,17 @@ fn ablated(results: &Results) -> Option<String> {
 }
 
 fn deepened(results: &Results) -> Option<String> {
-    let depth = |claim: &&Claim| {
-        claim.arm.table() == PaperTable::Grid && claim.statement.ends_with("depth matters more than heads")
-    };
+    let depth = |claim: &&Claim| matches!(claim.quantity, Quantity::Gridded(Measure::DepthOverHeads(_)));
     let grid = results.claims.iter().filter(depth);
     let part = |claim: &Claim| {
         let than = if claim.mean > 0.0 { "more" } else { "less" };
-        format!("{:.3} bits per byte {than} than heads for the {}", claim.mean.abs(), claim.arm.model())
+        format!(
+            "{:.3} bits per byte {than} than heads for the {} at {} on {}",
+            claim.mean.abs(),
+            claim.arm.model(),
+            size(claim.budget),
+            claim.corpus
+        )
     };
     let parts: Vec<String> = grid.map(part).collect();
     (!parts.is_empty()).then(|| format!("Depth changes validation by {}", parts.join(" and ")))
@@ -171,7 +177,7 @@ pub fn notes(results: &Results) -> Vec<String> {
     let own = results.claims.iter().filter(|claim| claim.scope == Scope::Paper);
     let outside = |word: &str, is_outside: fn(&Claim) -> bool| {
         let names: Vec<&str> =
-            // At another size the paper's value is none to be near to.
+            // At another size the paper's value is not comparable.
             own.clone().filter(|claim| is_outside(claim)).map(|claim| &*claim.statement).collect();
         (!names.is_empty()).then(|| {
             format!("The paper's value is {word} the 95% interval of these runs for: {}.", names.join("; "))
@@ -185,17 +191,19 @@ pub fn notes(results: &Results) -> Vec<String> {
             false => format!(" (95% interval {:.2} to {:.2})", ranks.interval.low, ranks.interval.high),
         };
         list.push(format!(
-            "{}, {}: the order of the ablations agrees with the paper's with a Kendall's tau of \
-             {:.2}{interval}; orders that have nothing to do with each other agree or disagree as much \
+            "{}, {}: over the {} seeds that all rows have, the order of the ablations agrees with the paper's \
+             with a Kendall's tau of {:.2}{interval}; orders that have nothing to do with each other agree or disagree as much \
              with p = {:.4}.",
             ranks.corpus,
             size(ranks.budget),
+            ranks.seeds,
             ranks.tau,
             ranks.p
         ));
     }
     for table in PaperTable::all() {
         let claims: Vec<&Claim> = results.claims.iter().filter(|claim| claim.arm.table() == table).collect();
+        let claims: Vec<&Claim> = claims.into_iter().filter(|claim| claim.test == Test::Sign).collect();
         if !claims.is_empty() && claims.iter().all(|claim| claim.smallest_p > LEVEL) {
             list.push(format!(
                 "{}: with so few seeds no difference could pass the paired test, however large; it takes {}.",

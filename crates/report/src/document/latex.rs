@@ -14,7 +14,7 @@ const SPACE: f64 = 3.0;
 const SIZES: [(&str, f64); 4] =
     [("small", 9.25), ("footnotesize", 8.5), ("scriptsize", 7.97), ("tiny", 6.81)];
 /// Ems that a column of text has at least, if its text is that long.
-const LEAST_TEXT: f64 = 9.0;
+const LEAST_TEXT: f64 = 6.0;
 
 pub(super) fn render(document: &Document) -> String {
     let mut text =
