@@ -1,4 +1,4 @@
-//! What a plan does otherwise than the paper, key by key.
+//! What a plan does differently from the paper, key by key.
 //!
 //! Every run's whole configuration is compared with the one the paper would give that arm. `RULES` says of
 //! every key whether the paper fixes it, leaves it open, or whether it only records how a run is kept.
@@ -81,7 +81,7 @@ const RULES: &[(&str, Rule)] = &[
     ("model.vocab", Rule::Record),
 ];
 
-/// The rule of a key; one that nobody has thought about counts as fixed, so that it is never passed over.
+/// The rule of a key; one without a rule counts as fixed, so that it is never passed over.
 fn rule(key: &str) -> Rule {
     let applies = |pattern: &str| key == pattern || (pattern.ends_with('.') && key.starts_with(pattern));
     RULES.iter().find(|(pattern, _)| applies(pattern)).map_or(Rule::Fixed, |(_, rule)| *rule)
