@@ -3,7 +3,7 @@
 use crate::table::{counted, thousands};
 use kuramoto_model::ModelKind;
 use kuramoto_train::Config;
-use kuramoto_train::config::Length;
+use kuramoto_train::config::{Length, Warmup};
 
 /// The model, what was changed of its preset, and where its parameters come from.
 pub fn model(config: &Config, parameters: usize) -> String {
@@ -53,9 +53,9 @@ pub fn length(config: &Config, steps: u64, steps_per_epoch: u64) -> String {
         (_, epochs) => format!("{epochs:.2} epochs"),
     };
     let (batch, optimizer) = (&config.batch, &config.optimizer);
-    let warmup = match optimizer.warmup_share {
-        None => String::new(),
-        Some(share) => {
+    let warmup = match optimizer.warmup {
+        Warmup::Steps(_) => String::new(),
+        Warmup::Share(share) => {
             let steps = counted(optimizer.warmup_steps(steps) as usize, "step");
             format!(", with a warm-up of {steps} ({share})")
         }

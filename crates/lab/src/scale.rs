@@ -1,7 +1,7 @@
 //! How large an experiment is: a smoke test, a study that a small machine carries, or the paper itself.
 
 use kuramoto_train::Config;
-use kuramoto_train::config::Length;
+use kuramoto_train::config::{Length, Warmup};
 use serde::{Deserialize, Serialize};
 
 /// How large an experiment is.
@@ -63,7 +63,7 @@ impl Scale {
                 config.length = Length::Steps(40);
                 config.batch.sequences = 8;
                 config.batch.context = 64;
-                config.optimizer.warmup = 5;
+                config.optimizer.warmup = Warmup::Steps(5);
                 config.validation.every = 20;
                 config.validation.windows = 40;
             }

@@ -6,7 +6,7 @@
 
 mod optimizer;
 
-pub use optimizer::{Decay, Optimizer, Schedule, WarmupShare};
+pub use optimizer::{Decay, Optimizer, Schedule, Warmup, WarmupShare};
 
 use crate::data::{Identity, Source, Split};
 use crate::error::{Error, Result};
@@ -280,7 +280,7 @@ impl Config {
         whole(key, amount, 1, 1 << 50)?;
         let optimizer = &self.optimizer;
         number("optimizer.learning-rate", optimizer.learning_rate, f64::MIN_POSITIVE, f64::MAX)?;
-        if let Some(share) = &optimizer.warmup_share {
+        if let Warmup::Share(share) = &optimizer.warmup {
             number("optimizer.warmup", share.percent, 0.0, 100.0)?;
         }
         number("optimizer.final-fraction", optimizer.final_fraction, 0.0, 1.0)?;

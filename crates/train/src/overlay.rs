@@ -1,6 +1,6 @@
 //! Laying the keys of files and flags over a preset, and saying what is wrong with them.
 
-use crate::config::{Config, WarmupShare};
+use crate::config::{Config, Warmup, WarmupShare};
 use crate::error::{Error, Result};
 use crate::presets;
 use kuramoto_model::{ModelKind, matching};
@@ -66,8 +66,8 @@ impl Overlay {
     /// open again. Any other table stays as it is.
     pub fn for_new_run(mut self) -> Overlay {
         let Ok(config) = self.to_config() else { return self };
-        if let Some(share) = &config.optimizer.warmup_share {
-            let open = Value::String(WarmupShare { of: None, ..*share }.to_string());
+        if let Warmup::Share(share) = config.optimizer.warmup {
+            let open = Value::String(WarmupShare { of: None, ..share }.to_string());
             if let Some(optimizer) = self.table.get_mut("optimizer").and_then(Value::as_table_mut) {
                 optimizer.insert("warmup".into(), open);
             }

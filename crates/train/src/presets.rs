@@ -149,8 +149,7 @@ pub fn config(preset: Preset, protocol: Protocol, kind: ModelKind) -> Config {
 fn paper_optimizer() -> Optimizer {
     Optimizer {
         learning_rate: 1e-3,
-        warmup: 0,
-        warmup_share: None,
+        warmup: Warmup::Steps(0),
         schedule: Schedule::Constant,
         final_fraction: 1.0,
         beta1: 0.9,
@@ -171,7 +170,7 @@ fn tuned_optimizer(preset: Preset, kind: ModelKind) -> Optimizer {
     };
     Optimizer {
         learning_rate,
-        warmup,
+        warmup: Warmup::Steps(warmup),
         schedule: Schedule::Cosine,
         final_fraction: 0.1,
         decay: Decay::Weights,

@@ -4,7 +4,7 @@ mod common;
 
 use kuramoto_model::ModelConfig;
 use kuramoto_train::Overlay;
-use kuramoto_train::config::{Config, Decay, Length, Schedule};
+use kuramoto_train::config::{Config, Decay, Length, Schedule, Warmup};
 use kuramoto_train::data::Identity;
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ fn the_paper_protocol_is_the_papers() {
         assert_eq!((optimizer.beta1, optimizer.beta2, optimizer.epsilon), (0.9, 0.999, 1e-8));
         assert_eq!(
             (optimizer.decay, optimizer.schedule, optimizer.warmup),
-            (Decay::All, Schedule::Constant, 0)
+            (Decay::All, Schedule::Constant, Warmup::Steps(0))
         );
         assert_eq!(
             (config.batch.sequences, config.batch.context, config.length),
@@ -87,7 +87,7 @@ fn later_layers_win_and_whole_numbers_are_numbers() {
         Overlay::set("--data", "data.corpus", "some file.txt"),
     ];
     let config = Config::from_overlays(&layers).unwrap();
-    assert_eq!((config.optimizer.learning_rate, config.optimizer.warmup), (2e-3, 7));
+    assert_eq!((config.optimizer.learning_rate, config.optimizer.warmup), (2e-3, Warmup::Steps(7)));
     assert_eq!(config.data.corpus, "some file.txt");
     assert_eq!(config.length, Length::Tokens(1_000_000));
 }
@@ -255,7 +255,7 @@ fn a_share_is_of_the_new_run() {
     assert_eq!(config.optimizer.warmup_steps(2000), 160);
     let saved = Overlay::parse("config.toml", &with_warmup("100").to_toml()).unwrap().for_new_run();
     let config = Config::from_overlays(&[saved, longer]).unwrap();
-    assert_eq!(config.optimizer.warmup, 100);
+    assert_eq!(config.optimizer.warmup, Warmup::Steps(100));
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 use crate::arm::Arm;
 use crate::equal::Axis;
 use crate::paper::Published;
+use crate::plan::Planned;
 use crate::results::Results;
 use crate::statistics::{mean, median, standard_deviation};
 use kuramoto_report::Csv;
@@ -110,6 +111,17 @@ pub fn claims(results: &Results) -> String {
     table.finish()
 }
 
+/// What a row of a run begins with.
+fn names(planned: &Planned) -> [String; 5] {
+    [
+        planned.index.to_string(),
+        planned.arm.table().to_string(),
+        planned.arm.to_string(),
+        planned.corpus.clone(),
+        planned.budget.to_string(),
+    ]
+}
+
 /// A row a run.
 pub fn runs(results: &Results) -> String {
     let mut table = Csv::new([
@@ -133,12 +145,7 @@ pub fn runs(results: &Results) -> String {
     ]);
     for run in results.arms.iter().flat_map(|arm| arm.runs.values()) {
         let (planned, summary) = (&run.planned, &run.summary);
-        table.row([
-            planned.index.to_string(),
-            planned.arm.table().to_string(),
-            planned.arm.to_string(),
-            planned.corpus.clone(),
-            planned.budget.to_string(),
+        let values = [
             planned.parameters.to_string(),
             planned.seed.to_string(),
             optional(summary.validation_bits_per_byte),
@@ -151,7 +158,8 @@ pub fn runs(results: &Results) -> String {
             kuramoto_report::csv::optional(summary.peak_memory_bytes),
             planned.folder.clone(),
             run.weights_sha256.clone(),
-        ]);
+        ];
+        table.row(names(planned).into_iter().chain(values));
     }
     table.finish()
 }
@@ -173,18 +181,14 @@ pub fn curves(results: &Results) -> String {
     for run in results.arms.iter().flat_map(|arm| arm.runs.values()) {
         let planned = &run.planned;
         for &(bytes, bits) in &run.curve {
-            table.row([
-                planned.index.to_string(),
-                planned.arm.table().to_string(),
-                planned.arm.to_string(),
-                planned.corpus.clone(),
-                planned.budget.to_string(),
+            let values = [
                 planned.seed.to_string(),
                 bytes.to_string(),
                 format!("{:.6e}", run.at(Axis::Operations, bytes)),
                 format!("{:.1}", run.at(Axis::Seconds, bytes)),
                 number(bits),
-            ]);
+            ];
+            table.row(names(planned).into_iter().chain(values));
         }
     }
     table.finish()

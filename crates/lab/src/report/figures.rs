@@ -53,7 +53,7 @@ pub fn all(results: &Results) -> Vec<(PaperTable, Figure)> {
 const VALIDATION: &str = "validation (bits per byte)";
 const READ: &str = "bytes read (millions)";
 
-/// Seeds that are told apart in a figure of several curves; beyond, they would hide each other.
+/// Seeds that get a line of their own in a figure of curves: more would hide each other.
 const FEW: usize = 12;
 
 /// Mean, least and most over seeds of an arm's validations, by millions of bytes read.

@@ -31,14 +31,12 @@ pub enum Decay {
 
 /// AdamW and its schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Optimizer {
     /// Highest learning rate.
     pub learning_rate: f64,
-    /// Steps over which the learning rate rises from 0.
-    pub warmup: u64,
-    /// Share of the run over which it rises, where `warmup` is 0.
-    pub warmup_share: Option<WarmupShare>,
+    /// Over how much of the run the learning rate rises from 0.
+    pub warmup: Warmup,
     /// How it goes on.
     pub schedule: Schedule,
     /// Share of the learning rate that is left at the end of a cosine.
@@ -76,15 +74,15 @@ impl Optimizer {
 
     /// Steps of warm-up in a run of `steps` in all.
     pub fn warmup_steps(&self, steps: u64) -> u64 {
-        match (self.warmup, self.warmup_share) {
-            (0, Some(share)) => share.steps(steps),
-            (warmup, _) => warmup,
+        match self.warmup {
+            Warmup::Steps(warmup) => warmup,
+            Warmup::Share(share) => share.steps(steps),
         }
     }
 
     /// Fixes what the warm-up is a share of, as a run of `steps` starts.
     pub(super) fn resolve(&mut self, steps: u64) {
-        if let Some(share) = &mut self.warmup_share {
+        if let Warmup::Share(share) = &mut self.warmup {
             share.of.get_or_insert(steps);
         }
     }
@@ -136,24 +134,12 @@ impl FromStr for WarmupShare {
     }
 }
 
-/// The keys as they are in files.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
-    learning_rate: f64,
-    warmup: Warmup,
-    schedule: Schedule,
-    final_fraction: f64,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    weight_decay: f64,
-    decay: Decay,
-    clip: f64,
-}
-
-enum Warmup {
+/// How long the learning rate rises. In files it is a number of steps, or the text of a share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warmup {
+    /// So many steps.
     Steps(u64),
+    /// A share of the run.
     Share(WarmupShare),
 }
 
@@ -191,52 +177,5 @@ impl<'de> Deserialize<'de> for Warmup {
             }
         }
         input.deserialize_any(Either)
-    }
-}
-
-impl From<Written> for Optimizer {
-    fn from(written: Written) -> Optimizer {
-        let Written { learning_rate, warmup, schedule, final_fraction, beta1, beta2, .. } = written;
-        let (warmup, warmup_share) = match warmup {
-            Warmup::Steps(steps) => (steps, None),
-            Warmup::Share(share) => (0, Some(share)),
-        };
-        let Written { epsilon, weight_decay, decay, clip, .. } = written;
-        Optimizer {
-            learning_rate,
-            warmup,
-            warmup_share,
-            schedule,
-            final_fraction,
-            beta1,
-            beta2,
-            epsilon,
-            weight_decay,
-            decay,
-            clip,
-        }
-    }
-}
-
-impl From<Optimizer> for Written {
-    fn from(optimizer: Optimizer) -> Written {
-        let Optimizer { learning_rate, warmup, warmup_share, schedule, final_fraction, .. } = optimizer;
-        let Optimizer { beta1, beta2, epsilon, weight_decay, decay, clip, .. } = optimizer;
-        let warmup = match (warmup, warmup_share) {
-            (0, Some(share)) => Warmup::Share(share),
-            (steps, _) => Warmup::Steps(steps),
-        };
-        Written {
-            learning_rate,
-            warmup,
-            schedule,
-            final_fraction,
-            beta1,
-            beta2,
-            epsilon,
-            weight_decay,
-            decay,
-            clip,
-        }
     }
 }
