@@ -9,15 +9,23 @@ trap 'rm -rf "$work"' EXIT
 
 # The runs here were made when the paper's protocol still stopped at spikes.
 plan() {
-    cargo run --release --quiet -- lab plan "$@" --scale study --budget 120k --set bad-steps.policy=stop \
+    cargo run --release --quiet -- lab plan "$@" --scale study --set bad-steps.policy=stop \
         --cache "$work/cache" >/dev/null
 }
+small=(--budget 120k)
+tuned=(--arms kuramoto-tuned,transformer-tuned)
 
 # Prepares the corpus, so that the plans below find it in the cache and hold no path of this machine.
-plan compare --seeds 1 --data-path "$corpus" --out "$work/prepared"
-plan compare --seeds 8 --out "$work/compare"
-plan compare --seeds 8 --set length.tokens=4000000 --out "$work/compare-4m"
-plan ablations --seeds 10 --set length.tokens=3000000 --out "$work/ablations"
-for name in compare compare-4m ablations; do
+plan compare "${small[@]}" --seeds 1 --data-path "$corpus" --out "$work/prepared"
+plan compare "${small[@]}" --seeds 8 --out "$work/compare"
+plan compare "${small[@]}" --seeds 8 --set length.tokens=4000000 --out "$work/compare-4m"
+plan ablations "${small[@]}" --seeds 10 --set length.tokens=3000000 --out "$work/ablations"
+for millions in 4 10; do
+    plan compare "${small[@]}" "${tuned[@]}" --seeds 8 --set optimizer.warmup=10% \
+        --set length.tokens=${millions}000000 --out "$work/warmup-share-${millions}m"
+done
+plan compare --budget 1M "${tuned[@]}" --seeds 2 --set batch.sequences=64 --set length.epochs=1 \
+    --set checkpoints.keep=0 --out "$work/epoch-1m"
+for name in compare compare-4m ablations warmup-share-4m warmup-share-10m epoch-1m; do
     cp "$work/$name/plan.json" "results/$name/plan.json"
 done

@@ -95,7 +95,7 @@ fn the_ablation_suite_from_plan_to_report() {
 #[test]
 fn kept_results_are_as_this_program_writes_them() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-    for name in ["ablations", "compare", "compare-4m", "epoch-1m"] {
+    for name in ["ablations", "compare", "compare-4m", "epoch-1m", "warmup-share-4m", "warmup-share-10m"] {
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join(name);
         fs::create_dir(&copy).unwrap();
