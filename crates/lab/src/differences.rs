@@ -234,7 +234,7 @@ pub fn coverage(plan: &Plan, table: PaperTable) -> (usize, usize) {
 }
 
 /// Every cell of the paper's tables: arm, corpus and budget.
-pub fn papers_cells() -> Vec<(Arm, &'static str, usize)> {
+fn papers_cells() -> Vec<(Arm, &'static str, usize)> {
     let arms = Arm::all().filter(|arm| arm.is_in_paper());
     let places = |arm: Arm| {
         let of = move |corpus: &'static str| paper::BUDGETS.map(|budget| (arm, corpus, budget));

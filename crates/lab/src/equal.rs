@@ -7,9 +7,8 @@ use kuramoto_train::run::Ended;
 use serde::Serialize;
 
 /// What two runs are given equal amounts of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
 pub enum Axis {
     /// Bytes of text.
     Bytes,
