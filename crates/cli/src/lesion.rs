@@ -4,7 +4,7 @@ use crate::inspect::{Inspect, one_of, written};
 use crate::wrong;
 use anyhow::{Context, Result};
 use kuramoto_phase::intervention::{Change, Intervention};
-use kuramoto_phase::lesion::{Lesion, Site, Trial, csv, figure, table};
+use kuramoto_phase::lesion::{Lesion, Trial, csv, figure, table};
 use kuramoto_report::write;
 use kuramoto_train::disk;
 use serde::Deserialize;
@@ -45,25 +45,16 @@ const MAX_REPEATS: u64 = 10_000;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let lesion = arguments.what;
-    let top = if lesion == Lesion::Tau { f64::INFINITY } else { 1.0 };
-    if let Some(dose) = arguments.doses.iter().find(|dose| !(0.0..=top).contains(*dose) || dose.is_infinite())
-    {
-        return Err(wrong(
-            "--doses",
-            dose,
-            if top == 1.0 { "a dose is from 0 to 1" } else { "a dose is at least 0" },
-        )
-        .into());
-    }
     if !(1..=MAX_REPEATS).contains(&arguments.repeats) {
         return Err(
             wrong("--repeats", arguments.repeats, format!("it must be from 1 to {MAX_REPEATS}")).into()
         );
     }
     let doses = if arguments.doses.is_empty() { lesion.doses() } else { &arguments.doses };
+    lesion.check_doses(doses)?;
     let chosen = arguments.inspect.chosen()?;
     let subject = arguments.inspect.open(&chosen)?;
-    let sites = sites(arguments, lesion, subject.weights.network().config())?;
+    let sites = lesion.sites(subject.weights.network().config(), &arguments.layers, arguments.head)?;
     let windows = subject.windows();
     let trial = Trial {
         weights: &subject.weights,
@@ -92,32 +83,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         table(&responses),
         written(&files)
     ))
-}
-
-fn sites(
-    arguments: &Arguments,
-    lesion: Lesion,
-    config: &kuramoto_model::KuramotoConfig,
-) -> Result<Vec<Site>> {
-    let (layers, heads, k) = (config.layers, config.heads, config.width);
-    if let Some(head) = arguments.head.filter(|_| !lesion.is_of_oscillators()) {
-        return Err(
-            wrong("--head", head, format!("{} acts on all heads: leave it out", lesion.name())).into()
-        );
-    }
-    if let Some(head) = arguments.head.filter(|&head| head >= heads) {
-        return Err(wrong("--head", head, format!("the model has heads 0 to {}", heads - 1)).into());
-    }
-    if let Some(layer) = arguments.layers.iter().find(|&&layer| layer >= layers) {
-        return Err(wrong("--layers", layer, format!("the model has layers 0 to {}", layers - 1)).into());
-    }
-    let oscillators = arguments.head.map(|head| (head * k / heads..(head + 1) * k / heads).collect());
-    let chosen = match (&arguments.layers[..], lesion.is_of_a_layer()) {
-        (_, false) => vec![0],
-        ([], true) => (0..layers).collect(),
-        (some, true) => some.to_vec(),
-    };
-    Ok(chosen.into_iter().map(|layer| Site { layer, oscillators: oscillators.clone() }).collect())
 }
 
 /// What one's own file asks for.

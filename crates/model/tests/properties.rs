@@ -5,7 +5,9 @@ mod common;
 use common::{COMBINATIONS, Recorder, combination, noise, random_weights, small, text};
 use kuramoto_kernels::{Dropout, bound};
 use kuramoto_model::config::{Drift, Metric};
-use kuramoto_model::{Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Weights};
+use kuramoto_model::{
+    Gates, Hooks, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Weights,
+};
 use proptest::prelude::*;
 
 const LENGTH: usize = 20;
@@ -244,4 +246,58 @@ fn initialization_is_a_pure_function_of_seed_and_configuration() {
         assert_eq!(find(&config, name), find(&ablated, name), "{name}");
     }
     assert_eq!(find(&config, "tau"), [2.0 / 32f32.sqrt()]);
+}
+
+/// Sets all query and key gates to one, or all value gates to zero.
+struct ChangeGates {
+    metric: bool,
+    middles: Vec<Vec<f64>>,
+    states: Vec<Vec<f64>>,
+}
+
+impl Hooks<f64> for ChangeGates {
+    fn gates(&mut self, _layer: usize, gates: &mut Gates<'_, f64>) {
+        if self.metric {
+            gates.query.fill(1.0);
+            gates.key.fill(1.0);
+            return;
+        }
+        for row in gates.value.chunks_mut(gates.value_stride) {
+            let own = gates.width.min(row.len());
+            row[..own].fill(0.0);
+        }
+    }
+    fn state(&mut self, _layer: usize, state: &mut [f64]) {
+        self.states.push(state.to_vec());
+    }
+    fn middle(&mut self, _layer: usize, state: &mut [f64]) {
+        self.middles.push(state.to_vec());
+    }
+}
+
+/// Gates that a hook changes are those that act: with ones, the model is the one without metric gates; without
+/// value gates nothing moves.
+#[test]
+fn hooks_change_gates() {
+    let tokens = text(LENGTH, 7, 3);
+    for heads in [1, 2] {
+        let gated = weights(KuramotoConfig { heads, ..small() }, 1);
+        let mut plain = weights(KuramotoConfig { heads, metric: Metric::None, ..small() }, 1);
+        plain.edit(|network, parameters| {
+            for tensor in network.layout().tensors() {
+                let same = gated.parameter(&tensor.name).unwrap();
+                tensor.slot.slice_mut(parameters).copy_from_slice(same);
+            }
+        });
+        let run = |metric: bool| {
+            let mut hooks = ChangeGates { metric, middles: Vec::new(), states: Vec::new() };
+            let mut work = gated.workspace();
+            gated.forward(&tokens, &mut work, &mut hooks).unwrap();
+            (gated.logits(tokens.len(), &work), hooks)
+        };
+        let (_, without) = record(&plain, &tokens);
+        assert!(run(true).0.iter().zip(&without).all(|(a, b)| (a - b).abs() < 1e-12));
+        let (_, still) = run(false);
+        assert_eq!(still.middles, still.states[..still.middles.len()]);
+    }
 }

@@ -210,7 +210,7 @@ impl<F: Real, H: Hooks<F>> Hooks<F> for Intervening<'_, F, H> {
         self.then.state(layer, state);
     }
 
-    fn gates(&mut self, layer: usize, gates: Gates<'_, F>) {
+    fn gates(&mut self, layer: usize, gates: &mut Gates<'_, F>) {
         self.then.gates(layer, gates);
     }
 

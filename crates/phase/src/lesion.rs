@@ -2,11 +2,11 @@
 
 use crate::KuramotoWeights;
 use crate::circular::Resultant;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::intervention::{Action, Change, Intervening, Intervention, Point, choose};
 use crate::survey::oscillators;
 use crate::windows::{Text, over_windows};
-use kuramoto_model::NoHooks;
+use kuramoto_model::{KuramotoConfig, NoHooks};
 use kuramoto_report::csv::number;
 use kuramoto_report::figure::{Corner, Figure, Line, Panel, Points, colour};
 use kuramoto_report::statistics::{Interval, bootstrap};
@@ -73,10 +73,47 @@ impl Lesion {
         !matches!(self, Lesion::FreezeOmega | Lesion::PermuteOmega | Lesion::Tau)
     }
 
+    /// Says so if a dose means nothing.
+    pub fn check_doses(self, doses: &[f64]) -> Result<()> {
+        let (top, allowed) = match self {
+            Lesion::Tau => (f64::MAX, "a dose is at least 0"),
+            _ => (1.0, "a dose is from 0 to 1"),
+        };
+        match doses.iter().find(|dose| !(0.0..=top).contains(*dose)) {
+            Some(dose) => Err(refused("doses", dose, allowed)),
+            None => Ok(()),
+        }
+    }
+
+    /// Where it acts: in some layers of a model, none named for each in turn, and in one head if one is named.
+    pub fn sites(self, config: &KuramotoConfig, layers: &[usize], head: Option<usize>) -> Result<Vec<Site>> {
+        let (all, heads, k) = (config.layers, config.heads, config.width);
+        if let Some(head) = head.filter(|_| !self.is_of_oscillators()) {
+            return Err(refused("head", head, format!("{} acts on all heads: leave it out", self.name())));
+        }
+        if let Some(head) = head.filter(|&head| head >= heads) {
+            return Err(refused("head", head, format!("the model has heads 0 to {}", heads - 1)));
+        }
+        if let Some(layer) = layers.iter().find(|&&layer| layer >= all) {
+            return Err(refused("layers", layer, format!("the model has layers 0 to {}", all - 1)));
+        }
+        let oscillators = head.map(|head| (head * k / heads..(head + 1) * k / heads).collect());
+        let chosen = match (layers, self.is_of_a_layer()) {
+            (_, false) => vec![0],
+            ([], true) => (0..all).collect(),
+            (some, true) => some.to_vec(),
+        };
+        Ok(chosen.into_iter().map(|layer| Site { layer, oscillators: oscillators.clone() }).collect())
+    }
+
     /// True if which part is taken depends on a draw.
     pub fn is_drawn(self) -> bool {
         matches!(self, Lesion::Oscillators | Lesion::PermuteOmega)
     }
+}
+
+fn refused(field: &'static str, value: impl ToString, allowed: impl Into<String>) -> Error {
+    kuramoto_model::Error::Field { field, value: value.to_string(), allowed: allowed.into() }.into()
 }
 
 /// What part of the model a lesion is for.

@@ -9,7 +9,8 @@ use crate::surrogate::{self, Surrogate};
 use crate::trace::Trace;
 use crate::windows::{Text, over_windows};
 use crate::{KuramotoWeights, KuramotoWorkspace};
-use kuramoto_model::{Kuramoto, Weights};
+use kuramoto_kernels::Real;
+use kuramoto_model::{Kuramoto, Network, Weights};
 use kuramoto_report::statistics::{Interval, mean, mean_interval, standard_deviation};
 use serde::Serialize;
 
@@ -88,10 +89,13 @@ impl Survey {
 }
 
 /// Radii of every layer's two bounds.
-pub fn radii(weights: &KuramotoWeights) -> Radii {
+pub fn radii<F: Real>(weights: &Weights<F, Kuramoto>) -> Radii
+where
+    Kuramoto: Network<F>,
+{
     let radius = |layer: usize, name: &str| {
         let logarithm = weights.parameter(&format!("layers.{layer}.{name}"))?;
-        Some(f64::from(logarithm[0]).exp())
+        Some(logarithm[0].to_f64().exp())
     };
     (0..weights.network().config().layers)
         .map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2")))

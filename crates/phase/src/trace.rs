@@ -95,7 +95,7 @@ impl<F: Real> Hooks<F> for Trace<F> {
         keep(state, &mut self.states[layer]);
     }
 
-    fn gates(&mut self, layer: usize, gates: Gates<'_, F>) {
+    fn gates(&mut self, layer: usize, gates: &mut Gates<'_, F>) {
         keep(gates.query, &mut self.query[layer]);
         keep(gates.key, &mut self.key[layer]);
         keep(gates.value_drift, &mut self.value_drift[layer]);

@@ -100,6 +100,19 @@ pub fn evaluate(
     split: Split,
     device: &dyn Device,
 ) -> Result<Evaluation> {
+    let found = evaluate_until(run, which, corpus, split, device, &mut || false)?;
+    Ok(found.expect("nothing stopped it"))
+}
+
+/// The same until `stop` says true, which is asked several times a second; then None.
+pub fn evaluate_until(
+    run: &Run,
+    which: Which,
+    corpus: &Corpus,
+    split: Split,
+    device: &dyn Device,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Option<Evaluation>> {
     corpus.check_same(run.corpus())?;
     let (config, context) = (run.config(), run.config().batch.context);
     let planned = device.evaluation_bytes(&config.model, context)?;
@@ -108,11 +121,15 @@ pub fn evaluate(
     let windows = windows::all(corpus.split(split), context);
     let mut evaluator = device.evaluator(&config.model, context, &loaded.parameters)?;
     let mut reading = Reading::new(corpus, device.group(), &windows);
-    while reading.advance(&mut *evaluator)? {}
-    Ok(Evaluation {
+    while reading.advance(&mut *evaluator)? {
+        if stop() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Evaluation {
         bits_per_byte: reading.bits_per_byte(),
         bytes: windows.iter().map(|window| window.len).sum(),
         step: loaded.state.step,
         floor_bits_per_byte: corpus.floor(&windows),
-    })
+    }))
 }

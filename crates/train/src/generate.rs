@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::run::{Run, Which};
 use kuramoto_model::random::fraction;
-use kuramoto_model::{Decoder, Network, Weights, with_network};
+use kuramoto_model::{Network, Weights, with_network};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -65,9 +65,6 @@ pub fn generate(
 ) -> Result<()> {
     sampling.check()?;
     let history = run.corpus().encode("prompt", prompt)?;
-    if history.is_empty() {
-        return Err(Error::setting("prompt", "\"\"", "give at least one byte to go on from"));
-    }
     let mut write_token = |token: u8| write(run.corpus().vocabulary[usize::from(token)]);
     with_network!(&run.config().model, run.config().batch.context, |network| {
         let (model, context) = (&run.config().model, run.config().batch.context);
@@ -77,19 +74,23 @@ pub fn generate(
         memory::check("generation", planned as u64, memory::SMALLER)?;
         let parameters = run.load(which, network.layout())?.parameters;
         let weights = Weights::<f32, _>::new(network, &parameters)?;
-        write_on(&mut weights.decoder(), context, history, bytes, sampling, &mut write_token)
+        write_on(&weights, history, bytes, sampling, &mut write_token)
     })
 }
 
-/// Writes `count` tokens after `history`, of which there is at least one.
-fn write_on<N: Network<f32>>(
-    decoder: &mut Decoder<'_, f32, N>,
-    context: usize,
+/// Writes `count` tokens after those of `history`, handing each to `write` as it comes, until `write` says
+/// false.
+pub fn write_on<N: Network<f32>>(
+    weights: &Weights<f32, N>,
     mut history: Vec<u8>,
     count: usize,
     sampling: &Sampling,
     write: &mut dyn FnMut(u8) -> bool,
 ) -> Result<()> {
+    if history.is_empty() {
+        return Err(Error::setting("prompt", "\"\"", "give at least one byte to go on from"));
+    }
+    let (mut decoder, context) = (weights.decoder(), weights.network().context());
     // Of a prompt that fills the context, the last half, so that there is room to write.
     let half = context.div_ceil(2);
     let mut next = if history.len() < context { 0 } else { history.len() - half };

@@ -33,6 +33,7 @@ pub mod config;
 pub mod data;
 pub mod difference;
 pub mod disk;
+pub mod elsewhere;
 pub mod error;
 pub mod estimate;
 pub mod evaluate;

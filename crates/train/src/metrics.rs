@@ -26,6 +26,7 @@ pub struct Row {
     #[serde(deserialize_with = "number")]
     pub gradient_norm: f64,
     /// Learning rate of this step.
+    #[serde(deserialize_with = "number")]
     pub learning_rate: f64,
     /// Why the step was not applied, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,8 +45,10 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, f64>,
     /// Seconds of training so far.
+    #[serde(deserialize_with = "number")]
     pub seconds: f64,
     /// Of this step.
+    #[serde(deserialize_with = "number")]
     pub tokens_per_second: f64,
     /// Share of the machine's multiply-add peak, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,6 +9,49 @@ use std::str::FromStr;
 use strum::VariantNames;
 use toml::{Table, Value};
 
+/// Flags of `kuramoto train` that set one key each, and their keys. Python's settings have the same names.
+pub const FLAGS: [(&str, &str); 28] = [
+    ("--preset", "preset"),
+    ("--protocol", "protocol"),
+    ("--model", "model.kind"),
+    ("--data", "data.corpus"),
+    ("--data-path", "data.path"),
+    ("--budget", "budget"),
+    ("--layers", "model.layers"),
+    ("--heads", "model.heads"),
+    ("--width", "model.width"),
+    ("--dropout", "model.dropout"),
+    ("--seed", "seed"),
+    ("--steps", "length.steps"),
+    ("--tokens", "length.tokens"),
+    ("--epochs", "length.epochs"),
+    ("--batch", "batch.sequences"),
+    ("--context", "batch.context"),
+    ("--learning-rate", "optimizer.learning-rate"),
+    ("--warmup", "optimizer.warmup"),
+    ("--schedule", "optimizer.schedule"),
+    ("--weight-decay", "optimizer.weight-decay"),
+    ("--clip", "optimizer.clip"),
+    ("--validate-every", "validation.every"),
+    ("--validation-windows", "validation.windows"),
+    ("--patience", "validation.patience"),
+    ("--test", "validation.test"),
+    ("--checkpoint-every", "checkpoints.every"),
+    ("--keep", "checkpoints.keep"),
+    ("--on-bad-step", "bad-steps.policy"),
+];
+
+/// The key that a flag of [`FLAGS`] sets.
+pub fn key_of(flag: &str) -> &'static str {
+    let found = FLAGS.iter().find(|(name, _)| *name == flag);
+    found.map(|(_, key)| *key).expect("a flag that sets a key is in the table")
+}
+
+/// The flag that sets a key, if there is one.
+pub fn flag_of(key: &str) -> Option<&'static str> {
+    FLAGS.iter().find(|(_, of)| *of == key).map(|(flag, _)| *flag)
+}
+
 /// Keys to lay over a configuration, and where they come from.
 #[derive(Clone, Debug)]
 pub struct Overlay {
@@ -52,6 +95,12 @@ impl Overlay {
                 Err(Error::Config { origin, why })
             }
         }
+    }
+
+    /// A budget such as 1M. A width, as a saved configuration has one, would leave it without effect.
+    pub fn budget(origin: &str, budget: &str) -> Result<[Overlay; 2]> {
+        let budget = matching::parse_budget(budget)?;
+        Ok([Overlay::set(origin, "budget", &budget.to_string()), Overlay::set(origin, "model.width", "0")])
     }
 
     fn value(origin: String, key: &str, mut value: Value) -> Overlay {

@@ -243,6 +243,11 @@ impl Run {
         }
     }
 
+    /// With another configuration, which computes the same.
+    pub(crate) fn with_config(self, config: Config) -> Run {
+        Run { config, ..self }
+    }
+
     /// Saves the configuration if it was changed.
     pub(crate) fn save_config(&self, disk: &dyn Disk) -> Result<()> {
         let (path, text) = (self.folder.join("config.toml"), self.config.to_toml());

@@ -1,10 +1,10 @@
 //! What to try after training: commands that go on with what was just done.
 
-use super::arguments::flag_of;
 use crate::matching::percent_apart;
 use crate::program::quoted;
 use crate::table::thousands;
 use kuramoto_model::ModelKind;
+use kuramoto_train::overlay::flag_of;
 use kuramoto_train::presets::{Preset, Protocol};
 use kuramoto_train::{Config, Identity, Overlay, presets};
 use std::path::Path;

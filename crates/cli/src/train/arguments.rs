@@ -11,6 +11,7 @@ use kuramoto_engine::{Cpu, Group};
 use kuramoto_model::ModelKind;
 use kuramoto_model::ablation::{ABLATIONS, Ablation, VARIANTS};
 use kuramoto_train::config::{Policy, Schedule};
+use kuramoto_train::overlay::key_of;
 use kuramoto_train::presets::{Preset, Protocol};
 use kuramoto_train::{Config, CorpusOptions, Error, NewRun, Overlay, Which};
 use std::path::{Path, PathBuf};
@@ -186,45 +187,29 @@ fn ablation_help() -> String {
     )
 }
 
-/// A flag, its key, and what was given for it.
-type KeyFlag = (&'static str, &'static str, fn(&Keys) -> &Option<String>);
+/// A flag that sets one key, and what was given for it.
+type KeyFlag = (&'static str, fn(&Keys) -> &Option<String>);
 
 const KEY_FLAGS: [KeyFlag; 18] = [
-    ("--layers", "model.layers", |keys| &keys.layers),
-    ("--heads", "model.heads", |keys| &keys.heads),
-    ("--width", "model.width", |keys| &keys.width),
-    ("--dropout", "model.dropout", |keys| &keys.dropout),
-    ("--batch", "batch.sequences", |keys| &keys.batch),
-    ("--context", "batch.context", |keys| &keys.context),
-    ("--learning-rate", "optimizer.learning-rate", |keys| &keys.learning_rate),
-    ("--warmup", "optimizer.warmup", |keys| &keys.warmup),
-    ("--schedule", "optimizer.schedule", |keys| &keys.schedule),
-    ("--weight-decay", "optimizer.weight-decay", |keys| &keys.weight_decay),
-    ("--clip", "optimizer.clip", |keys| &keys.clip),
-    ("--seed", "seed", |keys| &keys.seed),
-    ("--validate-every", "validation.every", |keys| &keys.validate_every),
-    ("--validation-windows", "validation.windows", |keys| &keys.validation_windows),
-    ("--patience", "validation.patience", |keys| &keys.patience),
-    ("--checkpoint-every", "checkpoints.every", |keys| &keys.checkpoint_every),
-    ("--keep", "checkpoints.keep", |keys| &keys.keep),
-    ("--on-bad-step", "bad-steps.policy", |keys| &keys.on_bad_step),
+    ("--layers", |keys| &keys.layers),
+    ("--heads", |keys| &keys.heads),
+    ("--width", |keys| &keys.width),
+    ("--dropout", |keys| &keys.dropout),
+    ("--batch", |keys| &keys.batch),
+    ("--context", |keys| &keys.context),
+    ("--learning-rate", |keys| &keys.learning_rate),
+    ("--warmup", |keys| &keys.warmup),
+    ("--schedule", |keys| &keys.schedule),
+    ("--weight-decay", |keys| &keys.weight_decay),
+    ("--clip", |keys| &keys.clip),
+    ("--seed", |keys| &keys.seed),
+    ("--validate-every", |keys| &keys.validate_every),
+    ("--validation-windows", |keys| &keys.validation_windows),
+    ("--patience", |keys| &keys.patience),
+    ("--checkpoint-every", |keys| &keys.checkpoint_every),
+    ("--keep", |keys| &keys.keep),
+    ("--on-bad-step", |keys| &keys.on_bad_step),
 ];
-
-/// The flag that sets a key and takes a value, if there is one.
-pub fn flag_of(key: &str) -> Option<&'static str> {
-    let others = [
-        ("--preset", "preset"),
-        ("--protocol", "protocol"),
-        ("--budget", "budget"),
-        ("--data", "data.corpus"),
-        ("--data-path", "data.path"),
-        ("--steps", "length.steps"),
-        ("--tokens", "length.tokens"),
-        ("--epochs", "length.epochs"),
-    ];
-    let flags = KEY_FLAGS.iter().map(|(flag, key, _)| (*flag, *key)).chain(others);
-    flags.into_iter().find(|(_, of)| *of == key).map(|(flag, _)| flag)
-}
 
 impl Arguments {
     /// What the command line lays over the preset, in order.
@@ -237,15 +222,15 @@ impl Arguments {
             overlays.push(if self.resume.is_some() { file } else { file.for_new_run() });
         }
         let named = [
-            ("--preset", "preset", &self.preset),
-            ("--protocol", "protocol", &self.protocol),
-            ("--data", "data.corpus", &self.data),
-            ("--data-path", "data.path", &self.data_path),
-            ("--model", "model.kind", &self.model),
+            ("--preset", &self.preset),
+            ("--protocol", &self.protocol),
+            ("--data", &self.data),
+            ("--data-path", &self.data_path),
+            ("--model", &self.model),
         ];
-        for (flag, key, value) in named {
+        for (flag, value) in named {
             // Names are text even where they look like numbers.
-            overlays.extend(value.as_ref().map(|value| Overlay::text(flag, key, value)));
+            overlays.extend(value.as_ref().map(|value| Overlay::text(flag, key_of(flag), value)));
         }
         if self.data.is_some() && self.data_path.is_none() && self.config.is_some() {
             // The path in a file belongs to the corpus in that file.
@@ -269,26 +254,18 @@ impl Arguments {
             overlays.push(Overlay::text("--init-from", "init-from.checkpoint", checkpoint));
         }
         if let Some(budget) = &self.budget {
-            let budget = kuramoto_model::matching::parse_budget(budget)?;
-            overlays.push(Overlay::set("--budget", "budget", &budget.to_string()));
-            // A width, as a saved configuration has one, would leave the budget without effect.
-            overlays.push(Overlay::set("--budget", "model.width", "0"));
+            overlays.extend(Overlay::budget("--budget", budget)?);
         }
         let given = KEY_FLAGS
             .iter()
-            .filter_map(|(flag, key, value)| Some(Overlay::set(*flag, key, value(&self.keys).as_ref()?)));
+            .filter_map(|(flag, value)| Some(Overlay::set(*flag, key_of(flag), value(&self.keys).as_ref()?)));
         overlays.extend(given);
-        let lengths = [
-            ("--steps", "length.steps", &self.steps),
-            ("--tokens", "length.tokens", &self.tokens),
-            ("--epochs", "length.epochs", &self.epochs),
-        ];
-        let given = |(flag, key, value): (&str, &str, &Option<String>)| {
-            Some(Overlay::set(flag, key, value.as_ref()?))
-        };
+        let lengths = [("--steps", &self.steps), ("--tokens", &self.tokens), ("--epochs", &self.epochs)];
+        let given =
+            |(flag, value): (&str, &Option<String>)| Some(Overlay::set(flag, key_of(flag), value.as_ref()?));
         overlays.extend(lengths.into_iter().filter_map(given));
         if self.test {
-            overlays.push(Overlay::set("--test", "validation.test", "true"));
+            overlays.push(Overlay::set("--test", key_of("--test"), "true"));
         }
         for pair in &self.set {
             overlays.push(Overlay::pair("--set", pair)?);

@@ -17,6 +17,16 @@ use crate::plan::Plan;
 use crate::results::{FILE, Results};
 use std::path::PathBuf;
 
+/// The tables for machines, by name: CSV.
+pub fn tables(results: &Results) -> [(&'static str, String); 4] {
+    [
+        ("cells", csv::cells(results)),
+        ("claims", csv::claims(results)),
+        ("runs", csv::runs(results)),
+        ("curves", csv::curves(results)),
+    ]
+}
+
 /// Writes `report.html`, `report.md`, `report.tex`, the figures, `cells.csv`, `claims.csv`, `runs.csv`,
 /// `curves.csv` and `report.json` into the plan's folder.
 pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
@@ -27,15 +37,13 @@ pub fn write(plan: &Plan, results: &Results) -> Result<Vec<PathBuf>> {
         ("report.html", document.html()),
         ("report.md", document.markdown()),
         ("report.tex", document.latex()),
-        ("cells.csv", csv::cells(results)),
-        ("claims.csv", csv::claims(results)),
-        ("runs.csv", csv::runs(results)),
-        ("curves.csv", csv::curves(results)),
         (FILE, json),
     ];
+    let files = files.map(|(name, text)| (name.to_string(), text)).into_iter();
+    let tables = tables(results).map(|(name, text)| (format!("{name}.csv"), text));
     let mut written = Vec::new();
-    for (name, text) in files {
-        let path = kuramoto_report::write(plan.folder(), name, text);
+    for (name, text) in files.chain(tables) {
+        let path = kuramoto_report::write(plan.folder(), &name, text);
         written.push(path.map_err(|error| Error::plan(plan.folder(), error.to_string()))?);
     }
     for figure in document.figures() {

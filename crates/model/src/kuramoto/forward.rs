@@ -42,11 +42,11 @@ impl Kuramoto {
 
             let inverse_means = QueryKey { query: &mut inverse_mean_query[..], key: inverse_mean_key };
             self.gates(n, preactivations, QueryKey { query: query_gate, key: key_gate }, inverse_means);
-            let gates = QueryKey { query: &query_gate[..], key: &key_gate[..] };
             let drift = self.value_drift(parameters, index);
-            hooks.gates(index, self.gates_to_observe(n, gates, preactivations, &drift));
+            let gates = QueryKey { query: &mut query_gate[..], key: &mut key_gate[..] };
+            hooks.gates(index, &mut self.gates_to_hook(n, gates, preactivations, &drift));
 
-            let gates = self.gates_or(ones, gates);
+            let gates = self.gates_or(ones, QueryKey { query: &query_gate[..], key: &key_gate[..] });
             self.phasors(pass, index, 0, psi, preactivations, gates, QueryKey { query, key });
             self.contract_values(n, psi, preactivations, contracted_values);
 
@@ -146,20 +146,21 @@ impl Kuramoto {
     }
 
     /// The gates that the configuration has, for hooks.
-    fn gates_to_observe<'a, F: Real>(
+    fn gates_to_hook<'a, F: Real>(
         &self,
         n: usize,
-        gates: QueryKey<&'a [F]>,
-        preactivations: &'a [F],
+        gates: QueryKey<&'a mut [F]>,
+        preactivations: &'a mut [F],
         value_drift: &'a [F],
     ) -> Gates<'a, F> {
         let (k, sections) = (self.config.width, self.slots.sections);
         let metric = if sections.query.is_some() { n * k } else { 0 };
         let value = sections.value.filter(|_| self.circular());
         Gates {
-            query: &gates.query[..metric],
-            key: &gates.key[..metric],
-            value: value.map_or(&[][..], |first| &preactivations[first..]),
+            width: k,
+            query: &mut gates.query[..metric],
+            key: &mut gates.key[..metric],
+            value: value.map_or(&mut [][..], |first| &mut preactivations[first..]),
             value_stride: sections.total,
             value_drift,
         }

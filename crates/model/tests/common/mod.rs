@@ -96,7 +96,7 @@ impl<F: Real> Hooks<F> for Recorder {
     fn state(&mut self, _layer: usize, state: &mut [F]) {
         self.states.push(state.iter().map(|x| x.to_f64()).collect());
     }
-    fn gates(&mut self, _layer: usize, gates: Gates<'_, F>) {
+    fn gates(&mut self, _layer: usize, gates: &mut Gates<'_, F>) {
         self.query.push(gates.query.iter().map(|x| x.to_f64()).collect());
         self.key.push(gates.key.iter().map(|x| x.to_f64()).collect());
     }

@@ -1,0 +1,140 @@
+//! Runs whose steps another program took, such as one in PyTorch on a graphics card.
+//!
+//! What is saved is a run folder like any other: everything that reads runs reads it, and with the optimizer's
+//! moments its training can be resumed here. Only its device says that the numbers are not this program's.
+
+use crate::checkpoint::{self, Snapshot};
+use crate::config::Config;
+use crate::data::Identity;
+use crate::disk::{self, Disk};
+use crate::error::{Error, Result};
+use crate::metrics::Row;
+use crate::run::{Ended, Run, Summary};
+use crate::state::{Best, State};
+use kuramoto_engine::Arenas;
+use kuramoto_model::with_network;
+use std::f64::consts::LN_2;
+use std::path::Path;
+
+/// A state of training that another program reached.
+pub struct Elsewhere<'a> {
+    /// Resolved for the corpus.
+    pub config: &'a Config,
+    /// What it was trained on.
+    pub corpus: &'a Identity,
+    /// In the order of the model's layout, with the moments if training is to go on from them.
+    pub arenas: Arenas<'a>,
+    /// Steps taken.
+    pub step: u64,
+    /// What is known of the steps, in their order.
+    pub rows: &'a [Row],
+    /// Bits per byte of the test split, if it was read.
+    pub test_bits_per_byte: Option<f64>,
+    /// What computed it, in words.
+    pub device: &'a str,
+}
+
+/// Saves it as a checkpoint of the run in `folder`, which is made if it is not there. A run with another
+/// configuration is refused.
+pub fn save(disk: &dyn Disk, folder: &Path, from: &Elsewhere<'_>) -> Result<Run> {
+    from.config.check()?;
+    let steps = from.config.steps(&from.config.sampler(from.corpus)?);
+    if from.step == 0 || from.step > steps {
+        let allowed = format!("a run of {steps} steps is saved after step 1 to {steps}; length may say more");
+        return Err(Error::setting("step", from.step, allowed));
+    }
+    if let Some(row) = from.rows.iter().find(|row| row.step == 0 || row.step > from.step) {
+        let allowed = format!("rows are of steps 1 to {}, the step that is saved", from.step);
+        return Err(Error::setting("rows", format!("a row of step {}", row.step), allowed));
+    }
+    if !from.rows.is_sorted_by(|a, b| a.step < b.step) {
+        return Err(Error::setting("rows", "not in order", "each step has one row at most, in their order"));
+    }
+    if from.arenas.parameters.iter().any(|x| !x.is_finite()) {
+        return Err(Error::setting("parameters", "not finite", "only finite parameters are saved"));
+    }
+    let run = open_or_create(disk, folder, from)?;
+    let state = state(from);
+    with_network!(&from.config.model, from.config.batch.context, |network| {
+        let layout = network.layout();
+        let snapshot = Snapshot { run: &run, layout, arenas: from.arenas, state: &state };
+        checkpoint::save(disk, &checkpoint::folder(folder, from.step), &snapshot)?;
+    });
+    let rows: String = from.rows.iter().map(Row::to_line).collect();
+    disk::replace(disk, &folder.join("metrics.jsonl"), rows.as_bytes())?;
+    let saved = |step: u64| checkpoint::folder(folder, step).join(checkpoint::MANIFEST).exists();
+    // The best step may not have been saved.
+    let best = state.best.map(|best| best.step).filter(|&step| saved(step)).unwrap_or(from.step);
+    for (pointer, step) in [("best", best), ("last", from.step)] {
+        disk::replace(disk, &folder.join(pointer), format!("step-{step}\n").as_bytes())?;
+    }
+    run.save_summary(disk, &summary(from, &run, &state, steps)?)?;
+    Ok(run)
+}
+
+fn open_or_create(disk: &dyn Disk, folder: &Path, from: &Elsewhere<'_>) -> Result<Run> {
+    if !folder.join("config.toml").exists() {
+        return Run::create(disk, folder, from.config, from.corpus);
+    }
+    let run = Run::open(folder)?;
+    let same = checkpoint::fingerprint(run.config()) == checkpoint::fingerprint(from.config);
+    if !same || run.corpus() != from.corpus {
+        let why = "it holds a run with another configuration or corpus: choose another folder";
+        return Err(Error::run(folder, why));
+    }
+    if run.is_training() {
+        return Err(Error::run(folder, "another process is training this run"));
+    }
+    if run.summary().is_none_or(|summary| summary.device != from.device) {
+        let why =
+            format!("it holds a run whose last steps were not computed by {}: choose another", from.device);
+        return Err(Error::run(folder, why));
+    }
+    // Its length may have changed.
+    let run = run.with_config(from.config.clone());
+    run.save_config(disk)?;
+    Ok(run)
+}
+
+fn state(from: &Elsewhere<'_>) -> State {
+    let validated = from.rows.iter().filter_map(|row| Some((row.step, row.validation_bits_per_byte?)));
+    let best = validated.clone().min_by(|a, b| a.1.total_cmp(&b.1));
+    let last = from.rows.last();
+    State {
+        step: from.step,
+        updates: from.step,
+        tokens: from.step * from.config.batch.tokens(),
+        recent_loss: last.map(|row| row.train_bits_per_byte * LN_2).filter(|loss| loss.is_finite()),
+        validation: validated.clone().next_back().map(|(_, bits)| bits),
+        best: best.map(|(step, bits_per_byte)| Best { step, bits_per_byte }),
+        since_best: validated.skip_while(|pair| Some(*pair) != best).count().saturating_sub(1) as u64,
+        seconds: last.map(|row| row.seconds).filter(|seconds| seconds.is_finite()).unwrap_or(0.0),
+        ..State::default()
+    }
+}
+
+fn summary(from: &Elsewhere<'_>, run: &Run, state: &State, steps: u64) -> Result<Summary> {
+    let config = run.config();
+    Ok(Summary {
+        run: run.folder().to_path_buf(),
+        model: config.model.kind().name().into(),
+        corpus: from.corpus.name.clone(),
+        parameters: config.model.parameters()?,
+        steps: from.step,
+        tokens: state.tokens,
+        seconds: state.seconds,
+        ended: if from.step == steps { Ended::Finished } else { Ended::Interrupted },
+        non_finite_step: None,
+        train_bits_per_byte: state.recent_loss.map(|nats| nats / LN_2),
+        validation_bits_per_byte: state.best.map(|best| best.bits_per_byte),
+        best_step: state.best.map(|best| best.step),
+        last_validation_bits_per_byte: state.validation,
+        floor_bits_per_byte: None,
+        test_bits_per_byte: from.test_bits_per_byte,
+        bad_steps: 0,
+        device: from.device.into(),
+        exchange_share: None,
+        peak_memory_bytes: None,
+        peak_memory_runs: None,
+    })
+}
