@@ -10,7 +10,7 @@ use kuramoto_phase::subject::check_memory;
 use kuramoto_report::write;
 use kuramoto_train::disk::System;
 use kuramoto_train::publish::publish;
-use kuramoto_train::{Error, Run, checkpoint, disk, hash};
+use kuramoto_train::{Error, Run, checkpoint, disk, hash, hugging_face};
 use std::path::{Path, PathBuf};
 
 const WEIGHTS: &str = "model.safetensors";
@@ -19,8 +19,11 @@ const WEIGHTS: &str = "model.safetensors";
 pub struct Arguments {
     /// Run folder or shipped model [default: tales-kuramoto]
     run: Option<PathBuf>,
+    /// The same as --out
+    #[arg(conflicts_with = "out")]
+    folder: Option<PathBuf>,
     /// FILE.npz or FOLDER.zarr for arrays, weights for model.safetensors with its configuration, model for a
-    /// run folder without what only training needs
+    /// run folder without what only training needs, hf for a folder that Hugging Face Transformers loads
     #[arg(long)]
     to: String,
     /// The text to run through the model; needed for arrays
@@ -42,7 +45,7 @@ pub struct Arguments {
     oscillators: Option<String>,
     #[command(flatten)]
     checkpoint: Checkpoint,
-    /// Folder of the weights with --to weights or model [default: weights or model in the run]
+    /// Folder of --to weights, model or hf [default: one of that name in the run]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -50,11 +53,13 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let chosen = Chosen::new(arguments.run.as_deref(), FOR_CORPUS)?;
     let run = chosen.open()?;
-    let folder = || arguments.out.clone().unwrap_or_else(|| chosen.output(&arguments.to));
+    let given = arguments.out.as_ref().or(arguments.folder.as_ref());
+    let folder = || given.cloned().unwrap_or_else(|| chosen.output(&arguments.to));
     match arguments.to.as_str() {
         "weights" => return weights(arguments, &run, &folder()),
-        "model" => {
-            publish(&System, &run, arguments.checkpoint.of(&run)?, &folder())?;
+        to @ ("model" | "hf") => {
+            let write = if to == "model" { publish } else { hugging_face::write };
+            write(&System, &run, arguments.checkpoint.of(&run)?, &folder())?;
             return crate::print(&format!("wrote {}\n", folder().display()));
         }
         _ => {}
@@ -68,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             return Err(wrong(
                 "--to",
                 format!("{:?}", arguments.to),
-                "give FILE.npz, FOLDER.zarr, weights or model",
+                "give FILE.npz, FOLDER.zarr, weights, model or hf",
             )
             .into());
         }

@@ -290,7 +290,7 @@ fn parse<T: for<'a> Deserialize<'a>>(path: &Path, bytes: &[u8]) -> Result<T> {
 }
 
 /// Arenas as named tensors, each with its prefix.
-fn tensors(layout: &Layout, arenas: &[(&str, &[f32])]) -> Vec<u8> {
+pub(crate) fn tensors(layout: &Layout, arenas: &[(&str, &[f32])]) -> Vec<u8> {
     let named = arenas.iter().flat_map(|&(prefix, arena)| {
         layout.tensors().iter().map(move |tensor| {
             let bytes: Vec<u8> = tensor.slot.slice(arena).iter().flat_map(|x| x.to_le_bytes()).collect();

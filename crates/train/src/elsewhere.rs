@@ -62,12 +62,7 @@ pub fn save(disk: &dyn Disk, folder: &Path, from: &Elsewhere<'_>) -> Result<Run>
     });
     let rows: String = from.rows.iter().map(Row::to_line).collect();
     disk::replace(disk, &folder.join("metrics.jsonl"), rows.as_bytes())?;
-    let saved = |step: u64| checkpoint::folder(folder, step).join(checkpoint::MANIFEST).exists();
-    // The best step may not have been saved.
-    let best = state.best.map(|best| best.step).filter(|&step| saved(step)).unwrap_or(from.step);
-    for (pointer, step) in [("best", best), ("last", from.step)] {
-        disk::replace(disk, &folder.join(pointer), format!("step-{step}\n").as_bytes())?;
-    }
+    run.settle(disk, &state)?;
     run.save_summary(disk, &summary(from, &run, &state, steps)?)?;
     Ok(run)
 }

@@ -39,6 +39,7 @@ pub mod estimate;
 pub mod evaluate;
 pub mod generate;
 pub mod hash;
+pub mod hugging_face;
 pub mod listing;
 pub mod memory;
 pub mod metrics;

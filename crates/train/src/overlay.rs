@@ -3,7 +3,7 @@
 use crate::config::{Config, Warmup, WarmupShare};
 use crate::error::{Error, Result};
 use crate::presets;
-use kuramoto_model::{ModelKind, matching};
+use kuramoto_model::{ModelConfig, ModelKind, matching};
 use serde::Deserialize;
 use std::str::FromStr;
 use strum::VariantNames;
@@ -201,11 +201,20 @@ impl Config {
     }
 }
 
-/// All keys of a configuration, also one that is not saved because it has its usual value.
+/// All keys of a configuration, also those that are not saved because they have their usual values.
 fn every_key(config: &Config) -> Table {
     let mut table = Table::try_from(config).expect("a configuration is plain data");
-    if let Some(Value::Table(checkpoints)) = table.get_mut("checkpoints") {
-        checkpoints.insert("minutes".into(), Value::Float(config.checkpoints.minutes));
+    let mut insert = |section: &str, key: &str, value: Value| {
+        if let Some(Value::Table(section)) = table.get_mut(section) {
+            section.insert(key.into(), value);
+        }
+    };
+    insert("checkpoints", "minutes", config.checkpoints.minutes.into());
+    if let ModelConfig::Kuramoto(model) = &config.model {
+        insert("model", "drift", Value::try_from(model.drift).expect("a name"));
+        insert("model", "drift-in-values", model.drift_in_values.into());
+        insert("model", "wrapped-angles", model.wrapped_angles.into());
+        insert("model", "per-layer-metric-gates", model.per_layer_metric_gates.into());
     }
     table
 }

@@ -18,6 +18,13 @@ pub fn publish(disk: &dyn Disk, run: &Run, which: Which, folder: &Path) -> Resul
     let Some(summary) = run.summary() else {
         return Err(Error::run(run.folder(), "it has no summary yet: finish its training with --resume"));
     };
+    let name = folder.file_name().unwrap_or_default();
+    let summary = Summary { run: name.into(), ..summary };
+    whole(disk, folder, |beside| write(disk, run, which, &summary, beside))
+}
+
+/// Makes a new folder by writing it beside and renaming it.
+pub(crate) fn whole(disk: &dyn Disk, folder: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if folder.exists() {
         return Err(Error::run(folder, "it is there already: choose another folder with --out"));
     }
@@ -25,9 +32,10 @@ pub fn publish(disk: &dyn Disk, run: &Run, which: Which, folder: &Path) -> Resul
     if beside.exists() {
         disk.remove_folder(&beside).at("remove", &beside)?;
     }
-    let name = folder.file_name().unwrap_or_default();
-    let summary = Summary { run: name.into(), ..summary };
-    let written = write(disk, run, which, &summary, &beside)
+    let written = disk
+        .create_folder(&beside)
+        .at("create", &beside)
+        .and_then(|()| write(&beside))
         .and_then(|()| disk.rename(&beside, folder).at("create", folder));
     if written.is_err() {
         // What is half done is worth nothing; if it cannot be removed, the next attempt does it.
@@ -59,12 +67,19 @@ fn write(disk: &dyn Disk, run: &Run, which: Which, summary: &Summary, folder: &P
     let rows: String = rows.map(of_model).collect();
     disk::replace(disk, &folder.join("metrics.jsonl"), rows.as_bytes())?;
     published.save_summary(disk, summary)?;
-    let card = card(&published, summary, state.step, &weights);
+    let name = summary.run.display().to_string();
+    let card = facts(&published, summary, &name, state.step, &weights) + ABOUT;
     disk::replace(disk, &folder.join("README.md"), card.as_bytes())
 }
 
+/// The end of a published model's card.
+const ABOUT: &str = "`config.toml` has the complete configuration. Weights and configuration only: training cannot be \
+     resumed from here, but a new run can start from these weights.\n\n\
+     It is a small model for research on how such models work. What it writes looks like its corpus and is \
+     not true.\n";
+
 /// What a reader needs to know of a model, from its files alone.
-fn card(run: &Run, summary: &Summary, step: u64, weights: &str) -> String {
+pub(crate) fn facts(run: &Run, summary: &Summary, name: &str, step: u64, weights: &str) -> String {
     let (config, corpus) = (run.config(), run.corpus());
     let (model, batch) = (&config.model, &config.batch);
     let bits = |bits: Option<f64>| bits.map_or_else(|| "not measured".into(), |bits| format!("{bits:.4}"));
@@ -88,12 +103,7 @@ fn card(run: &Run, summary: &Summary, step: u64, weights: &str) -> String {
          | test split, bits per byte | {test} |\n\
          {floor}\
          | trained on | {device}, {seconds:.0} seconds |\n\
-         | sha256 of the weights | {weights} |\n\n\
-         `config.toml` has the complete configuration. Weights and configuration only: training cannot be \
-         resumed from here, but a new run can start from these weights.\n\n\
-         It is a small model for research on how such models work. What it writes looks like its corpus and is \
-         not true.\n",
-        name = summary.run.display(),
+         | sha256 of the weights | {weights} |\n\n",
         kind = model.kind().name(),
         corpus = corpus.name,
         parameters = summary.parameters,

@@ -2,7 +2,7 @@
 
 mod common;
 
-use kuramoto_model::ModelConfig;
+use kuramoto_model::{Ablation, ModelConfig};
 use kuramoto_train::Overlay;
 use kuramoto_train::config::{Config, Decay, Length, Schedule, Warmup};
 use kuramoto_train::data::Identity;
@@ -26,6 +26,16 @@ fn enwik8() -> Identity {
 fn corpus(name: &str, bytes: usize, vocabulary: u8) -> Identity {
     let vocabulary = (0..vocabulary).collect();
     Identity { name: name.into(), bytes, sha256: "x".into(), vocabulary, opening: Vec::new() }
+}
+
+/// Also of variants, whose keys are only saved where they are used.
+#[test]
+fn a_saved_configuration_can_be_laid_over_a_preset() {
+    for ablation in Ablation::all() {
+        let mut config = from_overlays("").unwrap();
+        config.model.ablate(&[ablation.name]).unwrap();
+        assert_eq!(from_overlays(&config.to_toml()).unwrap(), config, "{}", ablation.name);
+    }
 }
 
 /// What the program compares without being asked for a size must be comparable.

@@ -6,7 +6,7 @@ use common::*;
 use kuramoto_train::disk::System;
 use kuramoto_train::listing::Listed;
 use kuramoto_train::publish::publish;
-use kuramoto_train::{Run, Which, checkpoint, metrics};
+use kuramoto_train::{Run, Which, checkpoint, hugging_face, metrics};
 use std::fs;
 
 #[test]
@@ -56,4 +56,26 @@ fn a_disk_that_fails_leaves_nothing_and_the_next_attempt_works() {
         Run::open(&model).unwrap().checkpoint(Which::Best).unwrap();
         fs::remove_dir_all(&model).unwrap();
     }
+}
+
+#[test]
+fn the_layout_of_transformers_has_its_code_and_the_weights_under_its_names() {
+    let folder = folder();
+    train_new("", &folder.path().join("run"), 1);
+    let run = Run::open(&folder.path().join("run")).unwrap();
+    let export = folder.path().join("export");
+    hugging_face::write(&System, &run, Which::Best, &export).unwrap();
+    let bytes = fs::read(export.join("model.safetensors")).unwrap();
+    let layout = layout(&run);
+    let weights = checkpoint::arena(&export, &bytes, &layout, "lm.").unwrap();
+    assert_eq!(weights, run.load(Which::Best, &layout).unwrap().parameters);
+    let config: serde_json::Value =
+        serde_json::from_slice(&fs::read(export.join("config.json")).unwrap()).unwrap();
+    assert_eq!(config["model"]["kind"], run.config().model.kind().name());
+    for map in config["auto_map"].as_object().unwrap().values() {
+        let file = map.as_str().unwrap().split('.').next().unwrap();
+        assert!(export.join(format!("{file}.py")).exists(), "{file}");
+    }
+    let refusal = hugging_face::write(&System, &run, Which::Best, &export).unwrap_err().to_string();
+    assert!(refusal.contains("is there already"), "{refusal}");
 }
