@@ -17,7 +17,13 @@ def transformer():
 
 
 SMALL = dict(
-    width=8, layers=2, batch=4, context=32, validation_windows=10, validate_every=4, keys={"data.bytes": 60_000}
+    width=8,
+    layers=2,
+    batch=4,
+    context=32,
+    validation_windows=10,
+    validate_every=4,
+    keys={"data.bytes": 60_000},
 )
 
 

@@ -107,10 +107,14 @@ def test_pulls_add_up_to_the_step(tales):
 
 def test_measures_and_surrogates(tales):
     text = TEXT * 20
-    table = tales.measures(text, against=["untrained", "uniform"], windows=3).set_index(["of", "measure", "layer"])
+    table = tales.measures(text, against=["untrained", "uniform"], windows=3).set_index(
+        ["of", "measure", "layer"]
+    )
     local = tales.trace(text[:256]).local_order
     assert table.loc[("model", "local-order", 0), "mean"] == pytest.approx(local[0].mean().item(), abs=0.05)
-    assert table.loc[("uniform", "self-coupling", 0), "mean"] < table.loc[("model", "self-coupling", 0), "mean"]
+    assert (
+        table.loc[("uniform", "self-coupling", 0), "mean"] < table.loc[("model", "self-coupling", 0), "mean"]
+    )
 
 
 def test_a_lesion_raises_bits(tales):

@@ -13,7 +13,6 @@ import re
 import sys
 from pathlib import Path
 
-import numpy
 import pytest
 import torch
 from safetensors.torch import load_file

@@ -6,7 +6,15 @@ import pytest
 import torch
 from conftest import SMALL, TEXT
 from kuramoto import torch_training
-from kuramoto.torch import ABLATIONS, VARIANTS, KuramotoConfig, KuramotoLM, TransformerConfig, TransformerLM, from_run
+from kuramoto.torch import (
+    ABLATIONS,
+    VARIANTS,
+    KuramotoConfig,
+    KuramotoLM,
+    TransformerConfig,
+    TransformerLM,
+    from_run,
+)
 
 torch.set_num_threads(1)
 VOCAB, WIDTH, LAYERS, SEQUENCES, LENGTH = 11, 12, 3, 3, 17
@@ -89,11 +97,15 @@ def test_shipped_models_open_in_pytorch(name):
 def test_what_is_saved_comes_back(tmp_path, run):
     corpus = run.corpus()
     module = from_run(run.folder)
-    saved = module.save(tmp_path / "saved", corpus=corpus, step=5, rows=[{"step": 5, "validation_bits_per_byte": 4.5}])
+    saved = module.save(
+        tmp_path / "saved", corpus=corpus, step=5, rows=[{"step": 5, "validation_bits_per_byte": 4.5}]
+    )
     assert saved.status == "finished" and saved.summary["validation_bits_per_byte"] == 4.5
     for name, value in from_run(tmp_path / "saved").state_dict().items():
         assert torch.equal(value, module.state_dict()[name])
-    assert saved.eval("test", corpus=corpus)["bits_per_byte"] == run.eval("test", corpus=corpus)["bits_per_byte"]
+    assert (
+        saved.eval("test", corpus=corpus)["bits_per_byte"] == run.eval("test", corpus=corpus)["bits_per_byte"]
+    )
     with pytest.raises(ValueError, match="holds a kuramoto"):
         TransformerLM.from_run(tmp_path / "saved")
     with pytest.raises(RuntimeError, match="weights only"):

@@ -75,9 +75,7 @@ def test_ctrl_c_saves(tmp_path):
 
 
 def test_ablations_and_names(tmp_path):
-    run = kuramoto.train(
-        steps=1, model="kuramoto", ablations=["no-drift"], out=tmp_path / "run", **SMALL
-    )
+    run = kuramoto.train(steps=1, model="kuramoto", ablations=["no-drift"], out=tmp_path / "run", **SMALL)
     assert run.config["model"]["drift"] == "none" and run.model().ablations == ["no-drift"]
     assert run.config == kuramoto.train(out=tmp_path / "again", keys=run.config).config
     assert list(kuramoto.runs(tmp_path).run) == [str(tmp_path / "again"), str(tmp_path / "run")]
@@ -103,9 +101,14 @@ def test_corpora(tmp_path):
     book = kuramoto.Corpus(tmp_path / "book.txt", cache=tmp_path / "cache")
     assert book.name == "book.txt" and book.vocabulary == bytes(sorted(set(b"to be or not to be, ")))
     parts = [book.bytes(split) for split in ("train", "validation", "test")]
-    assert b"".join(parts) == b"to be or not to be, " * 100 and [len(part) for part in parts] == [1800, 100, 100]
+    assert b"".join(parts) == b"to be or not to be, " * 100 and [len(part) for part in parts] == [
+        1800,
+        100,
+        100,
+    ]
     np.testing.assert_array_equal(
-        np.frombuffer(book.vocabulary, dtype=np.uint8)[book.tokens("train")], np.frombuffer(parts[0], dtype=np.uint8)
+        np.frombuffer(book.vocabulary, dtype=np.uint8)[book.tokens("train")],
+        np.frombuffer(parts[0], dtype=np.uint8),
     )
 
 

@@ -1,16 +1,36 @@
 """The extension module. Its users are the other modules of this package."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, final
 
 import numpy as np
 
+__all__ = [
+    "Corpus",
+    "Generation",
+    "Model",
+    "Recipe",
+    "Run",
+    "__version__",
+    "ablations",
+    "list_runs",
+    "match_widths",
+    "models",
+    "parse_budget",
+    "planned",
+    "resume",
+    "save_run",
+    "setting_names",
+    "tables",
+    "train",
+]
 __version__: str
 
 _Array = np.ndarray[Any, Any]
 _Hooks = Sequence[Tuple[str, Any]]
 _Settings = Sequence[Tuple[str, str, str]]
 
+@final
 class Model:
     def __new__(
         cls, config: str, context: int, vocabulary: Optional[List[int]], seed: int, dtype: str
@@ -54,8 +74,14 @@ class Model:
     ) -> str: ...
     def generate(
         self, prompt: Any, count: int, temperature: float, top_p: float, top_k: int, seed: int
-    ) -> Iterator[bytes]: ...
+    ) -> Generation: ...
 
+@final
+class Generation:
+    def __iter__(self) -> Iterator[bytes]: ...
+    def __next__(self) -> bytes: ...
+
+@final
 class Run:
     def __new__(cls, path: Path) -> Run: ...
     @property
@@ -75,6 +101,7 @@ class Run:
     def export(self, to: str, folder: Path, checkpoint: str) -> None: ...
     def evaluate(self, checkpoint: str, corpus: Corpus, split: str, threads: Optional[int]) -> str: ...
 
+@final
 class Corpus:
     def __new__(cls, name: str, path: str, bytes: int, cache: Optional[Path]) -> Corpus: ...
     @property
@@ -89,6 +116,7 @@ class Corpus:
     def bytes(self, split: str) -> bytes: ...
     def tokens(self, split: str) -> _Array: ...
 
+@final
 class Recipe:
     def __new__(cls, settings: _Settings, ablations: List[str], cache: Optional[Path]) -> Recipe: ...
     @property

@@ -40,21 +40,33 @@ def clamp(
 
 
 def rotate(
-    at: str, angle: float, *, oscillators: Optional[Sequence[int]] = None, tokens: Optional[Sequence[int]] = None
+    at: str,
+    angle: float,
+    *,
+    oscillators: Optional[Sequence[int]] = None,
+    tokens: Optional[Sequence[int]] = None,
 ) -> Intervention:
     """Turns phases by an angle in radians."""
     return _of(at, {"rotate": float(angle)}, oscillators, tokens)
 
 
 def fade(
-    at: str, share: float, *, oscillators: Optional[Sequence[int]] = None, tokens: Optional[Sequence[int]] = None
+    at: str,
+    share: float,
+    *,
+    oscillators: Optional[Sequence[int]] = None,
+    tokens: Optional[Sequence[int]] = None,
 ) -> Intervention:
     """Takes back a share of the step that led to a point: 1 takes it back whole."""
     return _of(at, {"fade": float(share)}, oscillators, tokens)
 
 
 def flatten(
-    at: str, share: float, *, oscillators: Optional[Sequence[int]] = None, tokens: Optional[Sequence[int]] = None
+    at: str,
+    share: float,
+    *,
+    oscillators: Optional[Sequence[int]] = None,
+    tokens: Optional[Sequence[int]] = None,
 ) -> Intervention:
     """Replaces a share of the coupling by 1/(t + 1): 1 couples uniformly."""
     return _of(at, {"flatten": float(share)}, oscillators, tokens)

@@ -5,7 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping as MappingClass
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
@@ -26,7 +38,16 @@ Hook = Callable[[str, int, "np.ndarray[Any, Any]"], Optional["np.ndarray[Any, An
 Hooks = Union[Hook, Mapping[str, Hook], None]
 
 _POINTS = {
-    "kuramoto": ["phase", "gate", "gate.query", "gate.key", "gate.value", "attention", "attention.H", "phase.mid"],
+    "kuramoto": [
+        "phase",
+        "gate",
+        "gate.query",
+        "gate.key",
+        "gate.value",
+        "attention",
+        "attention.H",
+        "phase.mid",
+    ],
     "transformer": ["state", "attention", "attention.H", "state.mid"],
 }
 
@@ -364,7 +385,10 @@ class Model:
             text, layer, max(at, 0), self._hooks(hooks), _interventions(interventions)
         )
         rows = sorted(json.loads(by_size), key=lambda pull: pull["by"])
-        of = {name: ("source", np.array([row[name] for row in rows])) for name in ("coupling", "size", "attraction")}
+        of = {
+            name: ("source", np.array([row[name] for row in rows]))
+            for name in ("coupling", "size", "attraction")
+        }
         return xr.Dataset(
             {"term": (("source", "oscillator"), terms), "scale": ((), scale), **of},
             coords={
@@ -452,7 +476,9 @@ class Model:
             head = re.fullmatch(r"attention\.(\d+)", rest)
             known = rest in names or head is not None or (rest == "" and layer is not None)
             if not isinstance(point, str) or not known:
-                raise SettingError(f"hooks: {point!r} is no point of this model: choose from {', '.join(names)}")
+                raise SettingError(
+                    f"hooks: {point!r} is no point of this model: choose from {', '.join(names)}"
+                )
             if layer is not None and int(layer) > layers:
                 raise SettingError(f"hooks: {point!r}: the model has layers 0 to {layers - 1}")
             if head is not None and int(head[1]) >= heads:

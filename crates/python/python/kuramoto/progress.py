@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import sys
@@ -33,11 +34,9 @@ class Follower:
         self.folder, self.step = plan["run"], plan["done"]
         if self._show:
             # Without its widgets a notebook shows the plain bar, and a warning that nobody needs.
-            if in_notebook() and importlib.util.find_spec("ipywidgets") is not None:
-                from tqdm.notebook import tqdm
-            else:
-                from tqdm import tqdm
-            self._bar = tqdm(total=plan["steps"], initial=plan["done"], unit="step")
+            widgets = in_notebook() and importlib.util.find_spec("ipywidgets") is not None
+            module = importlib.import_module("tqdm.notebook" if widgets else "tqdm")
+            self._bar = module.tqdm(total=plan["steps"], initial=plan["done"], unit="step")
 
     def row(self, row_json: str) -> None:
         row = json.loads(row_json)

@@ -5,7 +5,19 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
@@ -240,9 +252,7 @@ def train(
     follower = Follower(on_row, progress)
     summary = _follow(
         follower,
-        lambda: _native.train(
-            chosen, list(ablations), _path(out), _path(cache), download, threads, follower
-        ),
+        lambda: _native.train(chosen, list(ablations), _path(out), _path(cache), download, threads, follower),
     )
     return Run(summary["run"])
 

@@ -58,7 +58,9 @@ def train(
     recipe = _native.Recipe(resolve(named, keys), list(ablations), _path(cache))
     config = json.loads(recipe.config)
     corpus, batch = Corpus._of(recipe.corpus), config["batch"]
-    start = Model(config["model"], vocabulary=corpus.vocabulary, context=batch["context"], seed=config["seed"])
+    start = Model(
+        config["model"], vocabulary=corpus.vocabulary, context=batch["context"], seed=config["seed"]
+    )
     module = build(config_from_dict(config["model"]), corpus.vocabulary, batch["context"])
     module.load_state_dict({name: torch.tensor(array) for name, array in start.parameters.items()})
     place = torch.device(device or _best_device())
