@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         against: &against,
         seed: arguments.seed,
         initial_seed: subject.seed,
-        threads: arguments.inspect.threads()?,
+        workers: arguments.inspect.threads()?.into(),
     })?;
     let folder = arguments.out.clone().unwrap_or_else(|| chosen.output("diagnostics"));
     let files = diagnostics.write(&folder)?;

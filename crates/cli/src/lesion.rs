@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         windows: &windows,
         repeats: arguments.repeats,
         seed: arguments.seed,
-        threads: arguments.inspect.threads()?,
+        workers: arguments.inspect.threads()?.into(),
     };
     if let Some(path) = &arguments.interventions {
         return own(path, &trial);

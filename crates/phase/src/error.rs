@@ -28,6 +28,9 @@ pub enum Error {
          metric: leave query_gate, key_gate and metric out of the arrays"
     )]
     NoMetric,
+    /// The work was asked to stop.
+    #[error("the measurement was stopped before its end")]
+    Stopped,
     /// A text that the system refused to read.
     #[error("{} cannot be read: {cause}", path.display())]
     Read {
@@ -53,7 +56,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Error::NoPulls | Error::NoValueGate | Error::NoMetric | Error::Model(_) => true,
-            Error::Short { .. } | Error::Read { .. } | Error::Write(_) => false,
+            Error::Short { .. } | Error::Stopped | Error::Read { .. } | Error::Write(_) => false,
             #[cfg(feature = "runs")]
             Error::Run(error) => error.is_usage(),
         }

@@ -5,7 +5,7 @@ use crate::circular::Resultant;
 use crate::error::{Error, Result};
 use crate::intervention::{Action, Change, Intervening, Intervention, Point, choose};
 use crate::survey::oscillators;
-use crate::windows::{Text, over_windows};
+use crate::windows::{Text, Workers, over_windows};
 use kuramoto_model::{KuramotoConfig, NoHooks};
 use kuramoto_report::csv::number;
 use kuramoto_report::figure::{Corner, Figure, Line, Panel, Points, colour};
@@ -150,8 +150,8 @@ pub struct Trial<'a> {
     pub repeats: u64,
     /// Seed of the draws.
     pub seed: u64,
-    /// Worker threads; results do not depend on their number.
-    pub threads: usize,
+    /// Who reads the windows.
+    pub workers: Workers<'a>,
 }
 
 impl Trial<'_> {
@@ -165,7 +165,7 @@ impl Trial<'_> {
         let (weights, network) = (changed.as_ref().unwrap_or(self.weights), self.weights.network());
         over_windows(
             self.windows,
-            self.threads,
+            self.workers,
             || weights.workspace(),
             |work, _, (tokens, targets)| {
                 match interventions {
@@ -207,7 +207,7 @@ impl Trial<'_> {
     pub fn respond(&self, lesion: Lesion, sites: &[Site], doses: &[f64]) -> Result<Vec<Response>> {
         let intact = self.bits(&[], &[])?;
         let means: Vec<Vec<f64>> = match lesion {
-            Lesion::Oscillators => oscillators(self.weights, self.windows, self.threads)?
+            Lesion::Oscillators => oscillators(self.weights, self.windows, self.workers)?
                 .iter()
                 .map(|layer| layer.iter().map(Resultant::mean).collect())
                 .collect(),

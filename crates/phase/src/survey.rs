@@ -7,7 +7,7 @@ use crate::metric;
 use crate::order::over_tokens;
 use crate::surrogate::{self, Surrogate};
 use crate::trace::Trace;
-use crate::windows::{Text, over_windows};
+use crate::windows::{Text, Workers, over_windows};
 use crate::{KuramotoWeights, KuramotoWorkspace};
 use kuramoto_kernels::Real;
 use kuramoto_model::{Kuramoto, Network, Weights};
@@ -114,8 +114,8 @@ pub struct SurveyRequest<'a> {
     pub seed: u64,
     /// Seed of the model's initialization, for [`Surrogate::Untrained`].
     pub initial_seed: u64,
-    /// Worker threads; results do not depend on their number.
-    pub threads: usize,
+    /// Who reads the windows.
+    pub workers: Workers<'a>,
 }
 
 /// What a model shows on a text, and what its surrogates show.
@@ -145,7 +145,7 @@ pub fn survey(request: &SurveyRequest<'_>) -> Result<Surveys> {
     let begin = || {
         (Reader::new(weights), initial.as_ref().map(Reader::new), Trace::new(network), Trace::new(network))
     };
-    let seen = over_windows(windows, request.threads, begin, |state, index, (tokens, targets)| {
+    let seen = over_windows(windows, request.workers, begin, |state, index, (tokens, targets)| {
         let (trained, untrained, trace, other) = state;
         let nats = trained.read(tokens, Some(targets), trace)?;
         let mut measured = MeasuredWindow::new(trace, &trained.scales);
@@ -181,11 +181,11 @@ pub fn survey(request: &SurveyRequest<'_>) -> Result<Surveys> {
 pub fn oscillators(
     weights: &KuramotoWeights,
     windows: &[Text<'_>],
-    threads: usize,
+    workers: Workers<'_>,
 ) -> Result<Vec<Vec<Resultant>>> {
     let network = weights.network();
     let begin = || (weights.workspace(), Trace::new(network));
-    let seen = over_windows(windows, threads, begin, |(work, trace), _, (tokens, _)| {
+    let seen = over_windows(windows, workers, begin, |(work, trace), _, (tokens, _)| {
         weights.forward(tokens, work, trace)?;
         Ok(trace.states.iter().map(|state| over_tokens(state, trace.k)).collect::<Vec<_>>())
     })?;

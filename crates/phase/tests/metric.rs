@@ -87,7 +87,7 @@ fn models_without_gates_are_told_apart() {
 }
 
 fn request<'a>(weights: &'a KuramotoWeights, windows: &'a [(&'a [u8], &'a [u8])]) -> SurveyRequest<'a> {
-    SurveyRequest { weights, windows, against: &[], seed: 0, initial_seed: 0, threads: 1 }
+    SurveyRequest { weights, windows, against: &[], seed: 0, initial_seed: 0, workers: 1.into() }
 }
 
 fn survey_of(name: &str) -> Survey {

@@ -129,9 +129,17 @@ fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
     let weights = common::weights::<f32>(&fixture, &network);
     let n = fixture.length;
     let windows: Vec<_> = fixture.tokens.chunks(n).zip(fixture.targets.chunks(n)).cycle().take(5).collect();
-    let of = |against: &[Surrogate], threads| -> Surveys {
+    let of = |against: &[Surrogate], threads: usize| -> Surveys {
         let (weights, windows) = (&weights, &windows[..]);
-        survey(&SurveyRequest { weights, windows, against, seed: 7, initial_seed: 7, threads }).unwrap()
+        survey(&SurveyRequest {
+            weights,
+            windows,
+            against,
+            seed: 7,
+            initial_seed: 7,
+            workers: threads.into(),
+        })
+        .unwrap()
     };
     let all = of(Surrogate::VARIANTS, 1);
     let ours = &all.trained;
@@ -151,7 +159,7 @@ fn surveys_do_not_depend_on_threads_and_know_their_surrogates() {
     let lengths = |found: &[Vec<kuramoto_phase::circular::Resultant>]| -> Vec<f64> {
         found.iter().flatten().map(|resultant| resultant.length()).collect()
     };
-    assert_eq!(lengths(&all.oscillators), lengths(&oscillators(&weights, &windows, 2).unwrap()));
+    assert_eq!(lengths(&all.oscillators), lengths(&oscillators(&weights, &windows, 2.into()).unwrap()));
     assert_eq!(all.locking.len(), network.config().layers);
 
     let [untrained, shuffled, permuted, uniform] = [0, 1, 2, 3].map(|place| &all.against[place].1);
@@ -183,7 +191,7 @@ fn diagnostics_are_written_and_said() {
         against: &[Surrogate::Uniform],
         seed: 0,
         initial_seed: 0,
-        threads: 1,
+        workers: 1.into(),
     })
     .unwrap();
     let text = found.text();

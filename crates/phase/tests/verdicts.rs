@@ -205,7 +205,7 @@ fn diagnose(weights: &KuramotoWeights, subject: &Subject, against: &[Surrogate])
         against,
         seed: 0,
         initial_seed: subject.seed,
-        threads: 1,
+        workers: 1.into(),
     })
     .unwrap()
 }

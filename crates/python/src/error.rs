@@ -57,6 +57,7 @@ impl From<kuramoto_phase::Error> for Raised {
         match error {
             kuramoto_phase::Error::Run(error) => error.into(),
             error if error.is_usage() => Raised::value(error.to_string()),
+            kuramoto_phase::Error::Stopped => Raised { class: "KuramotoError", sentence: error.to_string() },
             error => Raised { class: "FileError", sentence: error.to_string() },
         }
     }

@@ -5,11 +5,13 @@ use crate::error::{Raised, Result, wrong_type};
 use crate::hooks::Hooked;
 use crate::networks::{AnyModel, Numbers, Start, make};
 use crate::phase::Reading;
+use crate::signals::watched;
 use crate::threads;
 use kuramoto_engine::Batch;
 use kuramoto_model::ablation::{ABLATIONS, VARIANTS};
 use kuramoto_model::matching::{Matched, match_width, parse_budget};
 use kuramoto_model::{KuramotoConfig, ModelConfig, TransformerConfig};
+use kuramoto_phase::windows::Workers;
 use kuramoto_train::Identity;
 use kuramoto_train::generate::{Sampling, default_prompt};
 use numpy::PyReadonlyArray2;
@@ -146,17 +148,12 @@ impl Model {
     fn parameter<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let model = self.model();
         let Some(tensor) = model.layout().find(name) else { return Ok(None) };
-        let values = match model.parameters() {
-            Numbers::Single(all) => Numbers::Single(tensor.slot.slice(&all).to_vec()),
-            Numbers::Double(all) => Numbers::Double(tensor.slot.slice(&all).to_vec()),
-        };
-        values.array(py, &tensor.shape).map(Some)
+        model.parameter(tensor.slot).array(py, &tensor.shape).map(Some)
     }
 
     /// Sets parameters that are all checked before the first is set.
     fn set_parameters(&self, py: Python<'_>, values: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<()> {
-        // Held until the end, so that of two that set different parameters neither is lost. Nothing below
-        // calls Python code that could come back here but the conversion of foreign arrays, which is done first.
+        // Converting arrays may run Python code, so it comes before the lock.
         let layout = self.model().layout().clone();
         let mut changes = Vec::new();
         for (name, value) in &values {
@@ -302,11 +299,11 @@ impl Model {
         threads: Option<usize>,
     ) -> PyResult<String> {
         let (tokens, model) = (self.tokens(text, usize::MAX)?, self.model());
-        Ok(py.detach(|| {
-            let threads = threads::count(threads)?;
-            let reading = Reading { weights: model.kuramoto()?, tokens: &tokens, windows, seed, threads };
-            reading.measures(&against, self.seed)
-        })?)
+        let threads = threads::count(threads)?;
+        watched(py, |stop| {
+            let (weights, workers) = (model.kuramoto()?, Workers { threads, stop: Some(stop) });
+            Reading { weights, tokens: &tokens, windows, seed, workers }.measures(&against, self.seed)
+        })
     }
 
     /// Dose and response of a lesion on a text of any length, as JSON.
@@ -324,11 +321,12 @@ impl Model {
         threads: Option<usize>,
     ) -> PyResult<String> {
         let (tokens, model) = (self.tokens(text, usize::MAX)?, self.model());
-        Ok(py.detach(|| {
-            let threads = threads::count(threads)?;
-            let reading = Reading { weights: model.kuramoto()?, tokens: &tokens, windows, seed, threads };
-            reading.lesion(what, &layers, head, &doses, repeats)
-        })?)
+        let threads = threads::count(threads)?;
+        watched(py, |stop| {
+            let (weights, workers) = (model.kuramoto()?, Workers { threads, stop: Some(stop) });
+            Reading { weights, tokens: &tokens, windows, seed, workers }
+                .lesion(what, &layers, head, &doses, repeats)
+        })
     }
 
     /// Bytes that go on from a prompt.
@@ -365,11 +363,7 @@ impl Model {
 fn by_name<'py>(py: Python<'py>, model: &dyn AnyModel, all: Numbers) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for tensor in model.layout().tensors() {
-        let values = match &all {
-            Numbers::Single(all) => Numbers::Single(tensor.slot.slice(all).to_vec()),
-            Numbers::Double(all) => Numbers::Double(tensor.slot.slice(all).to_vec()),
-        };
-        dict.set_item(&tensor.name, values.array(py, &tensor.shape)?)?;
+        dict.set_item(&tensor.name, all.part(tensor.slot).array(py, &tensor.shape)?)?;
     }
     Ok(dict)
 }

@@ -8,7 +8,7 @@ use crate::threads::on_own_pool;
 use kuramoto_engine::Batch;
 use kuramoto_kernels::Real;
 use kuramoto_model::{
-    Hooks, Kuramoto, Layout, ModelConfig, Network, NoHooks, SequenceDropout, Transformer, Weights,
+    Hooks, Kuramoto, Layout, ModelConfig, Network, NoHooks, SequenceDropout, Slot, Transformer, Weights,
 };
 use kuramoto_phase::intervention::Intervening;
 use kuramoto_phase::pull::{Pull, Pulls};
@@ -34,6 +34,14 @@ impl Numbers {
         match values.downcast::<Vec<f32>>() {
             Ok(single) => Numbers::Single(*single),
             Err(double) => Numbers::Double(*double.downcast().expect("there are two kinds of floats")),
+        }
+    }
+
+    /// The part of a slot.
+    pub fn part(&self, slot: Slot) -> Numbers {
+        match self {
+            Numbers::Single(values) => Numbers::Single(slot.slice(values).to_vec()),
+            Numbers::Double(values) => Numbers::Double(slot.slice(values).to_vec()),
         }
     }
 
@@ -70,6 +78,8 @@ pub trait AnyModel: Send + Sync {
     fn layout(&self) -> &Layout;
     /// Its parameters.
     fn parameters(&self) -> Numbers;
+    /// One of its parameters.
+    fn parameter(&self, slot: Slot) -> Numbers;
     /// Logits (n x vocab) of a sequence.
     fn logits(&self, tokens: &[u8], hooked: &Hooked) -> PyResult<Numbers>;
     /// Loss of every target in nats (n).
@@ -219,6 +229,10 @@ where
 
     fn parameters(&self) -> Numbers {
         Numbers::of(self.weights.parameters().to_vec())
+    }
+
+    fn parameter(&self, slot: Slot) -> Numbers {
+        Numbers::of(slot.slice(self.weights.parameters()).to_vec())
     }
 
     fn logits(&self, tokens: &[u8], hooked: &Hooked) -> PyResult<Numbers> {

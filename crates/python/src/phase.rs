@@ -10,7 +10,7 @@ use kuramoto_phase::order::{Attended, global_order};
 use kuramoto_phase::subject::check_memory;
 use kuramoto_phase::surrogate::Surrogate;
 use kuramoto_phase::survey::{Estimate, Survey, SurveyRequest, survey};
-use kuramoto_phase::windows::Text;
+use kuramoto_phase::windows::{Text, Workers};
 use kuramoto_phase::{KuramotoWeights, Trace};
 use kuramoto_train::windows::sample;
 use pyo3::prelude::*;
@@ -100,8 +100,8 @@ pub struct Reading<'a> {
     pub windows: usize,
     /// Seed of draws.
     pub seed: u64,
-    /// Worker threads.
-    pub threads: usize,
+    /// Who reads the windows.
+    pub workers: Workers<'a>,
 }
 
 impl Reading<'_> {
@@ -109,7 +109,7 @@ impl Reading<'_> {
         let network = self.weights.network();
         let context = kuramoto_model::Network::<f32>::context(network);
         let texts = windows(self.tokens, context, self.windows)?;
-        check_memory(network, context, self.threads.min(texts.len()))?;
+        check_memory(network, context, self.workers.threads.min(texts.len()))?;
         Ok(texts)
     }
 
@@ -124,7 +124,7 @@ impl Reading<'_> {
             against: &against,
             seed: self.seed,
             initial_seed,
-            threads: self.threads,
+            workers: self.workers,
         };
         let surveys = on_own_pool(|| survey(&request))?;
         let rows = |name: &str, of: &Survey| -> Vec<serde_json::Value> {
@@ -158,7 +158,7 @@ impl Reading<'_> {
         lesion.check_doses(doses)?;
         let texts = self.texts()?;
         let trial =
-            Trial { weights: self.weights, windows: &texts, repeats, seed: self.seed, threads: self.threads };
+            Trial { weights: self.weights, windows: &texts, repeats, seed: self.seed, workers: self.workers };
         let responses = on_own_pool(|| trial.respond(lesion, &sites, doses))?;
         Ok(serde_json::to_string(&responses).expect("responses are plain data"))
     }
