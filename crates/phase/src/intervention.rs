@@ -143,8 +143,17 @@ impl Intervention {
             Action::Clamp(phases) => phases,
             Action::Rotate(x) | Action::Fade(x) | Action::Flatten(x) => std::slice::from_ref(x),
         };
-        match numbers.iter().find(|x| !x.is_finite()) {
+        // In the precision of most models.
+        match numbers.iter().find(|x| !(**x as f32).is_finite()) {
             Some(x) => Err(format!("{x} is not a finite number")),
+            None => Ok(()),
+        }
+    }
+
+    /// Says so if it names a token that a text of `n` does not have.
+    pub fn check_tokens(&self, n: usize) -> Result<(), String> {
+        match self.tokens.iter().flatten().find(|&&token| token >= n) {
+            Some(token) => Err(format!("token {token} does not exist: the text has tokens 0 to {}", n - 1)),
             None => Ok(()),
         }
     }

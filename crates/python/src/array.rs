@@ -47,10 +47,10 @@ pub fn numbers<F: Float>(what: &str, value: &Bound<'_, PyAny>, shape: &[usize]) 
         ))
         .into());
     }
-    let given = numpy.call_method1("ascontiguousarray", (given, F::NAME))?;
-    // NumPy makes at least one dimension of a scalar here.
-    let given: PyReadonlyArrayDyn<'_, F> = given.extract()?;
-    let values = given.as_array().iter().copied().collect::<Vec<F>>();
+    // Cast here, where what is too large for float32 is noticed below, without a warning of NumPy's.
+    let given: PyReadonlyArrayDyn<'_, f64> =
+        numpy.call_method1("ascontiguousarray", (given, "float64"))?.extract()?;
+    let values = given.as_array().iter().map(|&x| F::from_f64(x)).collect::<Vec<F>>();
     match values.iter().position(|x| !x.to_f64().is_finite()) {
         Some(at) => Err(crate::error::Raised::value(format!(
             "{what} holds {} at {at} (counted through the whole array): all numbers must be finite",

@@ -1,6 +1,7 @@
 //! Corpora: the bytes that models are trained on.
 
 use crate::error::{Raised, Result};
+use crate::whole::Whole;
 use kuramoto_train::config::Data;
 use kuramoto_train::data::default_cache;
 use kuramoto_train::{Identity, Source, Split};
@@ -31,9 +32,10 @@ impl Corpus {
         py: Python<'_>,
         name: &str,
         path: &str,
-        bytes: usize,
+        bytes: Whole,
         cache: Option<PathBuf>,
     ) -> PyResult<Corpus> {
+        let bytes = bytes.size()?;
         let open = || -> Result<_> {
             let source = Source::find(name, path, bytes)?;
             let corpus = kuramoto_train::Corpus::open(&source, &cache.unwrap_or_else(default_cache))?;

@@ -3,6 +3,7 @@
 use kuramoto_train::Error as Train;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use std::io::ErrorKind;
 
 /// An error that is on its way to Python: a class of `kuramoto.errors`, and what it says.
 pub struct Raised {
@@ -11,6 +12,11 @@ pub struct Raised {
 }
 
 impl Raised {
+    /// Something that was not done, for no fault of an argument.
+    pub fn failed(sentence: impl Into<String>) -> Raised {
+        Raised { class: "KuramotoError", sentence: sentence.into() }
+    }
+
     /// A value that is not allowed.
     pub fn value(sentence: impl Into<String>) -> Raised {
         Raised { class: "SettingError", sentence: sentence.into() }
@@ -23,7 +29,11 @@ pub type Result<T> = std::result::Result<T, Raised>;
 impl From<Train> for Raised {
     fn from(error: Train) -> Raised {
         let class = match &error {
-            Train::Io { .. } => "FileError",
+            Train::Io { cause, .. } => match cause.kind() {
+                ErrorKind::NotFound => "MissingFileError",
+                ErrorKind::PermissionDenied => "DeniedFileError",
+                _ => "FileError",
+            },
             Train::NotARun { .. } => "NotARunError",
             Train::Corpus { .. } => "CorpusError",
             Train::Memory { .. } => "OutOfMemoryError",
@@ -57,7 +67,7 @@ impl From<kuramoto_phase::Error> for Raised {
         match error {
             kuramoto_phase::Error::Run(error) => error.into(),
             error if error.is_usage() => Raised::value(error.to_string()),
-            kuramoto_phase::Error::Stopped => Raised { class: "KuramotoError", sentence: error.to_string() },
+            kuramoto_phase::Error::Stopped => Raised::failed(error.to_string()),
             error => Raised { class: "FileError", sentence: error.to_string() },
         }
     }

@@ -7,6 +7,7 @@
 mod array;
 mod corpus;
 mod error;
+mod generation;
 mod hooks;
 mod lab;
 mod model;
@@ -18,6 +19,7 @@ mod saving;
 mod signals;
 mod threads;
 mod training;
+mod whole;
 
 use pyo3::prelude::*;
 
@@ -25,9 +27,10 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<model::Model>()?;
-    module.add_class::<model::Generation>()?;
+    module.add_class::<generation::Generation>()?;
     module.add_class::<recipe::Recipe>()?;
     module.add_class::<run::Run>()?;
+    module.add_class::<run::Lock>()?;
     module.add_class::<corpus::Corpus>()?;
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
     module.add_function(wrap_pyfunction!(training::parse_budget, module)?)?;

@@ -2,11 +2,13 @@
 
 use crate::array::{array, numbers, text};
 use crate::error::{Raised, Result, wrong_type};
+use crate::generation::{Generation, Request};
 use crate::hooks::Hooked;
 use crate::networks::{AnyModel, Numbers, Start, make};
 use crate::phase::Reading;
 use crate::signals::watched;
 use crate::threads;
+use crate::whole::Whole;
 use kuramoto_engine::Batch;
 use kuramoto_model::ablation::{ABLATIONS, VARIANTS};
 use kuramoto_model::matching::{Matched, match_width, parse_budget};
@@ -17,7 +19,6 @@ use kuramoto_train::generate::{Sampling, default_prompt};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Functions and the points they are for.
@@ -93,11 +94,12 @@ impl Model {
     fn create(
         py: Python<'_>,
         config: &str,
-        context: usize,
+        context: Whole,
         vocabulary: Option<Vec<u8>>,
-        seed: u64,
+        seed: Whole,
         dtype: &str,
     ) -> PyResult<Model> {
+        let (context, seed) = (context.size()?, seed.0);
         let config: ModelConfig = serde_json::from_str(config)
             .map_err(|error| Raised::value(format!("the configuration of a model: {error}")))?;
         config.validate().map_err(Raised::from)?;
@@ -162,7 +164,13 @@ impl Model {
                 let sentence = format!("there is no parameter {name:?}: choose from {}", names.join(", "));
                 return Err(Raised::value(sentence).into());
             };
-            changes.push((tensor.slot, numbers::<f64>(&format!("parameter {name}"), value, &tensor.shape)?));
+            let what = format!("parameter {name}");
+            // Finite in the precision of the model, not only in the one it is kept in on the way.
+            let values = match self.dtype() {
+                "float32" => Numbers::Single(numbers(&what, value, &tensor.shape)?),
+                _ => Numbers::Double(numbers(&what, value, &tensor.shape)?),
+            };
+            changes.push((tensor.slot, values.to::<f64>()));
         }
         Ok(py.detach(|| {
             let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,6 +192,18 @@ impl Model {
             let start = Start::Parameters(&parameters);
             Model::new(self.config.clone(), self.context, self.corpus.clone(), self.seed, dtype, start)
         })?)
+    }
+
+    /// Text as tokens, and the bytes it is.
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        text: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyBytes>)> {
+        let tokens = self.tokens(text, usize::MAX)?;
+        let bytes: Vec<u8> = tokens.iter().map(|&token| self.corpus.vocabulary[usize::from(token)]).collect();
+        let n = tokens.len();
+        Ok((array(py, tokens, &[n])?, PyBytes::new(py, &bytes)))
     }
 
     /// Logits (n x vocab) of a text.
@@ -244,7 +264,7 @@ impl Model {
         }
         let model = self.model();
         let batch = Batch { tokens: &tokens, targets: &targets, length: shape[1] };
-        let (nats, gradient) = py.detach(|| model.gradient(&batch))?;
+        let (nats, gradient) = watched(py, |stop| model.gradient(&batch, stop))?;
         Ok((nats, by_name(py, &*model, gradient)?))
     }
 
@@ -293,11 +313,12 @@ impl Model {
         &self,
         py: Python<'_>,
         text: &Bound<'_, PyAny>,
-        windows: usize,
+        windows: Whole,
         against: Vec<String>,
-        seed: u64,
-        threads: Option<usize>,
+        seed: Whole,
+        threads: Option<Whole>,
     ) -> PyResult<String> {
+        let (windows, seed) = (windows.size()?, seed.0);
         let (tokens, model) = (self.tokens(text, usize::MAX)?, self.model());
         let threads = threads::count(threads)?;
         watched(py, |stop| {
@@ -312,14 +333,17 @@ impl Model {
         py: Python<'_>,
         text: &Bound<'_, PyAny>,
         what: &str,
-        layers: Vec<usize>,
-        head: Option<usize>,
+        layers: Vec<Whole>,
+        head: Option<Whole>,
         doses: Vec<f64>,
-        windows: usize,
-        repeats: u64,
-        seed: u64,
-        threads: Option<usize>,
+        windows: Whole,
+        repeats: Whole,
+        seed: Whole,
+        threads: Option<Whole>,
     ) -> PyResult<String> {
+        let (windows, seed, repeats) = (windows.size()?, seed.0, repeats.0);
+        let layers = layers.into_iter().map(Whole::size).collect::<Result<Vec<usize>>>()?;
+        let head = head.map(Whole::size).transpose()?;
         let (tokens, model) = (self.tokens(text, usize::MAX)?, self.model());
         let threads = threads::count(threads)?;
         watched(py, |stop| {
@@ -333,12 +357,13 @@ impl Model {
     fn generate(
         &self,
         prompt: Option<&Bound<'_, PyAny>>,
-        count: usize,
+        count: Whole,
         temperature: f64,
         top_p: f64,
-        top_k: usize,
-        seed: u64,
+        top_k: Whole,
+        seed: Whole,
     ) -> PyResult<Generation> {
+        let (count, top_k, seed) = (count.size()?, top_k.size()?, seed.0);
         let prompt = match prompt {
             Some(prompt) => text("prompt", prompt)?,
             None => default_prompt(&self.corpus),
@@ -355,7 +380,8 @@ impl Model {
             single if single.dtype() == "float32" => single,
             double => make(&self.config, self.context, "float32", Start::Parameters(&double.parameters()))?,
         };
-        Ok(Generation::new(model, self.corpus.vocabulary.clone(), history, count, sampling))
+        let vocabulary = self.corpus.vocabulary.clone();
+        Ok(Generation::new(Request { model, vocabulary, history, count, sampling }))
     }
 }
 
@@ -368,59 +394,16 @@ fn by_name<'py>(py: Python<'py>, model: &dyn AnyModel, all: Numbers) -> PyResult
     Ok(dict)
 }
 
-/// Bytes as they are drawn. A thread draws a little ahead of what is asked for, and ends with the iterator.
-#[pyclass(frozen, module = "kuramoto._native")]
-pub struct Generation {
-    drawn: Mutex<Receiver<Result<u8>>>,
-}
-
-/// Bytes drawn ahead.
-const AHEAD: usize = 16;
-
-impl Generation {
-    fn new(
-        model: Arc<dyn AnyModel>,
-        vocabulary: Vec<u8>,
-        history: Vec<u8>,
-        count: usize,
-        sampling: Sampling,
-    ) -> Generation {
-        let (send, drawn) = sync_channel(AHEAD);
-        std::thread::spawn(move || {
-            let mut write = |token: u8| send.send(Ok(vocabulary[usize::from(token)])).is_ok();
-            if let Err(error) = model.generate(history, count, &sampling, &mut write) {
-                // Nobody may be listening any more.
-                send.send(Err(error)).ok();
-            }
-        });
-        Generation { drawn: Mutex::new(drawn) }
-    }
-}
-
-#[pymethods]
-impl Generation {
-    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let next = py.detach(|| self.drawn.lock().unwrap_or_else(PoisonError::into_inner).recv());
-        match next {
-            Ok(byte) => Ok(Some(PyBytes::new(py, &[byte?]))),
-            Err(_) => Ok(None),
-        }
-    }
-}
-
 /// Widths at which both models have about `budget` parameters: (model, width, parameters).
 #[pyfunction]
 pub fn match_widths(
     budget: &str,
-    layers: usize,
-    heads: usize,
-    vocab: usize,
+    layers: Whole,
+    heads: Whole,
+    vocab: Whole,
     ablations: Vec<String>,
 ) -> PyResult<Vec<(&'static str, usize, usize)>> {
+    let (layers, heads, vocab) = (layers.size()?, heads.size()?, vocab.size()?);
     let matched = || -> Result<_> {
         let budget = parse_budget(budget)?;
         let mut kuramoto =

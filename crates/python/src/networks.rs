@@ -15,8 +15,10 @@ use kuramoto_phase::pull::{Pull, Pulls};
 use kuramoto_phase::survey::radii;
 use kuramoto_phase::{KuramotoWeights, Trace};
 use kuramoto_train::generate::{Sampling, write_on};
+use kuramoto_train::memory;
 use pyo3::prelude::*;
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Numbers of one of the two precisions.
@@ -85,7 +87,8 @@ pub trait AnyModel: Send + Sync {
     /// Loss of every target in nats (n).
     fn nats(&self, tokens: &[u8], targets: &[u8], hooked: &Hooked) -> PyResult<Vec<f64>>;
     /// Mean loss of a batch in nats, and its gradient in the order of the layout.
-    fn gradient(&self, batch: &Batch<'_>) -> Result<(f64, Numbers)>;
+    /// Stops between sequences once the flag is up.
+    fn gradient(&self, batch: &Batch<'_>, stop: &AtomicBool) -> Result<(f64, Numbers)>;
     /// What a sequence leaves at the hook points.
     fn trace(&self, tokens: &[u8], hooked: &Hooked) -> PyResult<Traced>;
     /// Terms (token + 1 x k) of the pulls on a token, their common scale, and the pulls by size.
@@ -137,12 +140,19 @@ where
     Kuramoto: Network<F>,
 {
     let planned = Weights::<F, N>::planned_bytes(&network) + network.workspace_bytes();
-    kuramoto_train::memory::check("the model", planned as u64, kuramoto_train::memory::SMALLER)?;
+    memory::check("the model", planned as u64, memory::SMALLER)?;
     let weights = on_own_pool(|| match start {
         Start::Seed(seed) => Ok(Weights::initialized(network, seed)),
         Start::Parameters(parameters) => Weights::new(network, &parameters.to::<F>()),
     })?;
     Ok(Arc::new(Held { weights, free: Mutex::default() }))
+}
+
+/// Workspaces that are kept for the next calls.
+const KEPT: usize = 4;
+
+fn check_memory(bytes: usize) -> Result<()> {
+    Ok(memory::check("reading the text", bytes as u64, "a shorter context")?)
 }
 
 /// A model and workspaces that no call uses at the moment.
@@ -155,13 +165,23 @@ impl<F: Float, N: Network<F> + 'static> Held<F, N>
 where
     Kuramoto: Network<F>,
 {
-    /// Does `work` with a workspace that is free, or a new one.
-    fn with_workspace<T>(&self, work: impl FnOnce(&mut N::Workspace) -> T) -> T {
+    /// Does `work` with a workspace that is free, or a new one if there is memory for it.
+    fn with_workspace<T>(&self, work: impl FnOnce(&mut N::Workspace) -> T) -> Result<T> {
         let taken = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut workspace = taken.unwrap_or_else(|| self.weights.workspace());
+        let mut workspace = match taken {
+            Some(workspace) => workspace,
+            None => {
+                check_memory(self.weights.network().workspace_bytes())?;
+                self.weights.workspace()
+            }
+        };
         let result = work(&mut workspace);
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
-        result
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        // A burst of threads may have made many.
+        if free.len() < KEPT {
+            free.push(workspace);
+        }
+        Ok(result)
     }
 
     fn as_kuramoto(&self) -> Result<&Weights<F, Kuramoto>> {
@@ -190,6 +210,7 @@ where
             let network = kuramoto?.network();
             for intervention in &hooked.interventions {
                 intervention.check(network).map_err(Raised::value)?;
+                intervention.check_tokens(tokens.len()).map_err(Raised::value)?;
             }
             self.weights.forward(
                 tokens,
@@ -203,14 +224,14 @@ where
 
     fn traced(&self, tokens: &[u8], hooked: &Hooked) -> PyResult<(Trace<F>, Vec<F>)> {
         let kuramoto = self.as_kuramoto()?;
-        let planned = Trace::<F>::planned_bytes(kuramoto.network().config(), tokens.len());
-        kuramoto_train::memory::check("the trace", 3 * planned as u64, "a shorter text")
-            .map_err(Raised::from)?;
+        // The trace, what follows from it, and a copy that an array is made of.
+        let trace = 4 * Trace::<F>::planned_bytes(kuramoto.network().config(), tokens.len());
+        check_memory(trace + self.weights.network().workspace_bytes())?;
         let mut trace = Trace::new(kuramoto.network());
         let logits = self.with_workspace(|work| {
             self.forward(tokens, work, hooked, &mut trace)?;
             PyResult::Ok(self.weights.logits(tokens.len(), work))
-        })?;
+        })??;
         Ok((trace, logits))
     }
 }
@@ -238,18 +259,18 @@ where
     fn logits(&self, tokens: &[u8], hooked: &Hooked) -> PyResult<Numbers> {
         self.with_workspace(|work| {
             self.forward(tokens, work, hooked, &mut NoHooks)?;
-            Ok(Numbers::of(self.weights.logits(tokens.len(), work)))
-        })
+            PyResult::Ok(Numbers::of(self.weights.logits(tokens.len(), work)))
+        })?
     }
 
     fn nats(&self, tokens: &[u8], targets: &[u8], hooked: &Hooked) -> PyResult<Vec<f64>> {
         self.with_workspace(|work| {
             self.forward(tokens, work, hooked, &mut NoHooks)?;
-            Ok(self.weights.losses(targets, work).map_err(Raised::from)?.to_vec())
-        })
+            PyResult::Ok(self.weights.losses(targets, work).map_err(Raised::from)?.to_vec())
+        })?
     }
 
-    fn gradient(&self, batch: &Batch<'_>) -> Result<(f64, Numbers)> {
+    fn gradient(&self, batch: &Batch<'_>, stop: &AtomicBool) -> Result<(f64, Numbers)> {
         let network = self.weights.network();
         let rows = || batch.tokens.chunks_exact(batch.length).zip(batch.targets.chunks_exact(batch.length));
         for (tokens, targets) in rows() {
@@ -260,13 +281,17 @@ where
         let mut weights = on_own_pool(|| self.weights.clone());
         let mut gradient = vec![F::ZERO; network.gradient_len()];
         let weight = 1.0 / batch.tokens.len() as f64;
-        let nats: f64 = self.with_workspace(|work| {
-            rows()
-                .map(|(tokens, targets)| {
-                    weights.add_gradient(tokens, targets, SequenceDropout::NONE, weight, work, &mut gradient)
-                })
-                .sum()
-        });
+        let nats = self.with_workspace(|work| {
+            let mut nats = 0.0;
+            for (tokens, targets) in rows() {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Raised::failed("the gradient was stopped before its end"));
+                }
+                let none = SequenceDropout::NONE;
+                nats += weights.add_gradient(tokens, targets, none, weight, work, &mut gradient);
+            }
+            Ok(nats)
+        })??;
         on_own_pool(|| weights.finish_gradient(&mut gradient));
         gradient.truncate(network.layout().count());
         Ok((nats * weight, Numbers::of(gradient)))

@@ -1,11 +1,15 @@
 //! What a run is trained by, for other programs: the configuration, the corpus, the batches, the schedule.
 
+use crate::array::array;
 use crate::corpus::Corpus;
 use crate::error::{Raised, Result};
+use crate::threads::on_own_pool;
 use crate::training::{corpora, overlays};
+use crate::whole::Whole;
 use kuramoto_engine::Cpu;
-use kuramoto_train::windows::{Sampler, Window, sample};
-use kuramoto_train::{Config, NewRun, Split};
+use kuramoto_model::{Tensor, with_network};
+use kuramoto_train::windows::{Sampler, Window};
+use kuramoto_train::{Config, NewRun};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -79,12 +83,30 @@ impl Recipe {
     }
 
     /// Of a step, from 1.
-    fn learning_rate(&self, step: u64) -> f64 {
-        self.config.optimizer.learning_rate_at(step, self.steps)
+    fn learning_rate(&self, step: Whole) -> f64 {
+        self.config.optimizer.learning_rate_at(step.0, self.steps)
+    }
+
+    /// The parameters that training starts from, by name.
+    fn start<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let start = || -> Result<_> {
+            let parameters = on_own_pool(|| self.config.starting_parameters(self.corpus.identity()))?;
+            let layout = with_network!(&self.config.model, self.config.batch.context, |network| {
+                network.layout().clone()
+            });
+            Ok((parameters, layout))
+        };
+        let (parameters, layout) = py.detach(start)?;
+        let named = |tensor: &Tensor| {
+            let values = tensor.slot.slice(&parameters).to_vec();
+            Ok((tensor.name.clone(), array(py, values, &tensor.shape)?))
+        };
+        layout.tensors().iter().map(named).collect()
     }
 
     /// The batch of a step, from 1.
-    fn batch<'py>(&self, py: Python<'py>, step: u64) -> PyResult<Batch<'py>> {
+    fn batch<'py>(&self, py: Python<'py>, step: Whole) -> PyResult<Batch<'py>> {
+        let step = step.0;
         if step == 0 {
             return Err(Raised::value("step = 0 is not allowed: steps are counted from 1").into());
         }
@@ -97,8 +119,7 @@ impl Recipe {
 
     /// What a validation reads, in batches of windows of one length.
     fn validation<'py>(&self, py: Python<'py>) -> PyResult<Vec<Batch<'py>>> {
-        let (context, windows) = (self.config.batch.context, self.config.validation.windows);
-        let windows = sample(self.corpus.split(Split::Validation), context, windows);
+        let windows = self.config.validation_windows(self.corpus.identity()).map_err(Raised::from)?;
         let alike = windows.chunk_by(|a, b| a.len == b.len);
         alike
             .flat_map(|windows| windows.chunks(self.config.batch.sequences))

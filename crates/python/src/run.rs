@@ -6,6 +6,7 @@ use crate::model::Model;
 use crate::networks::{Numbers, Start};
 use crate::signals::Interrupted;
 use crate::threads;
+use crate::whole::Whole;
 use kuramoto_engine::Cpu;
 use kuramoto_model::with_network;
 use kuramoto_train::data::default_cache;
@@ -13,7 +14,7 @@ use kuramoto_train::disk::System;
 use kuramoto_train::evaluate::evaluate_until;
 use kuramoto_train::listing::{self, Listed};
 use kuramoto_train::publish::publish;
-use kuramoto_train::{Row, Which, checkpoint, hugging_face, metrics};
+use kuramoto_train::{Row, Which, checkpoint, elsewhere, hugging_face, metrics};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -33,6 +34,12 @@ impl Run {
     }
 }
 
+/// Held while Python trains a run.
+#[pyclass(frozen, module = "kuramoto._native")]
+pub struct Lock {
+    _lock: kuramoto_train::run::RunLock,
+}
+
 /// The folder of a run or of a shipped model; a folder of that name is the user's own.
 pub fn folder(path: &Path) -> Result<PathBuf> {
     match path.to_str().and_then(kuramoto_models::find) {
@@ -48,10 +55,13 @@ fn which(name: &str) -> Result<Which> {
 #[pymethods]
 impl Run {
     #[new]
-    fn new(path: PathBuf) -> PyResult<Run> {
-        let run = Run { folder: folder(&path)? };
-        run.open()?;
-        Ok(run)
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Run> {
+        let open = || -> Result<Run> {
+            let run = Run { folder: folder(&path)? };
+            run.open()?;
+            Ok(run)
+        };
+        Ok(py.detach(open)?)
     }
 
     #[getter]
@@ -91,6 +101,23 @@ impl Run {
         let mut steps = checkpoint::steps(&self.folder).map_err(Raised::from)?;
         steps.reverse();
         Ok((steps, run.step(Which::Best), run.step(Which::Last)))
+    }
+
+    /// Keeps other processes from training it until what is returned is dropped.
+    fn lock(&self) -> PyResult<Lock> {
+        match self.open()?.lock().map_err(Raised::from)? {
+            Some(lock) => Ok(Lock { _lock: lock }),
+            None => Err(Raised::failed(format!(
+                "{}: another process is training this run",
+                self.folder.display()
+            ))
+            .into()),
+        }
+    }
+
+    /// Adds a reading of the test split to its summary.
+    fn record_test(&self, bits_per_byte: f64) -> PyResult<()> {
+        Ok(elsewhere::record_test(&System, &self.open()?, bits_per_byte).map_err(Raised::from)?)
     }
 
     /// Columns of its rows, by name.
@@ -150,7 +177,7 @@ impl Run {
         checkpoint: &str,
         corpus: &Corpus,
         split: &str,
-        threads: Option<usize>,
+        threads: Option<Whole>,
     ) -> PyResult<String> {
         let split = corpus::named(split)?;
         let mut interrupted = Interrupted::default();
@@ -214,10 +241,14 @@ pub fn models() -> String {
 
 /// Every run at or below a folder, as a JSON list. What cannot be read is left out.
 #[pyfunction]
-pub fn list_runs(py: Python<'_>, folder: PathBuf, depth: usize) -> String {
-    py.detach(|| {
+pub fn list_runs(py: Python<'_>, folder: PathBuf, depth: Whole) -> PyResult<String> {
+    let depth = depth.size()?;
+    if !folder.is_dir() {
+        return Err(Raised::value(format!("{} is not a folder", folder.display())).into());
+    }
+    Ok(py.detach(|| {
         let listed: Vec<Listed> =
             listing::under(&folder, depth).iter().filter_map(|run| Listed::read(run).ok()).collect();
         serde_json::to_string(&listed).expect("plain data")
-    })
+    }))
 }

@@ -4,6 +4,7 @@ use crate::array::numbers;
 use crate::corpus::Corpus;
 use crate::error::{Raised, Result};
 use crate::training::overlays;
+use crate::whole::Whole;
 use kuramoto_engine::Arenas;
 use kuramoto_model::{Layout, with_network};
 use kuramoto_train::disk::System;
@@ -61,10 +62,11 @@ pub fn save_run<'py>(
     corpus: &Corpus,
     parameters: Arrays<'py>,
     moments: Option<(Arrays<'py>, Arrays<'py>)>,
-    step: u64,
+    step: Whole,
     rows_json: &str,
     test_bits_per_byte: Option<f64>,
     device: &str,
+    locked: bool,
 ) -> PyResult<()> {
     let resolve = || -> Result<(Config, Layout)> {
         let mut config = Config::from_overlays(&overlays(&settings))?;
@@ -88,10 +90,11 @@ pub fn save_run<'py>(
             parameters: &parameters,
             moments: moments.as_ref().map(|(first, second)| (&first[..], &second[..])),
         },
-        step,
+        step: step.0,
         rows: &rows,
         test_bits_per_byte,
         device,
+        locked,
     };
     py.detach(|| save(&System, &path, &from)).map_err(Raised::from)?;
     Ok(())

@@ -1,11 +1,12 @@
 //! Threads that calls may use.
 
 use crate::error::{Raised, Result};
+use crate::whole::Whole;
 use kuramoto_engine::MAX_THREADS;
 
 /// As many as asked for, or one a core.
-pub fn count(asked: Option<usize>) -> Result<usize> {
-    match asked {
+pub fn count(asked: Option<Whole>) -> Result<usize> {
+    match asked.map(Whole::size).transpose()? {
         Some(threads @ 1..=MAX_THREADS) => Ok(threads),
         Some(threads) => {
             let allowed = format!("it must be from 1 to {MAX_THREADS}");

@@ -2,6 +2,7 @@
 
 use crate::error::{Raised, Result};
 use crate::signals::Interrupted;
+use crate::whole::Whole;
 use crate::{run, threads};
 use kuramoto_engine::Cpu;
 use kuramoto_kernels::peak;
@@ -70,7 +71,7 @@ impl Observer for Follower<'_> {
 fn follow(
     py: Python<'_>,
     follower: &Py<PyAny>,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     open: impl for<'a> FnOnce(Setting<'a>) -> kuramoto_train::Result<Session<'a>> + Send,
 ) -> PyResult<String> {
     let mut interrupted = Interrupted::default();
@@ -115,7 +116,7 @@ pub fn train(
     out: Option<PathBuf>,
     cache: Option<PathBuf>,
     download: bool,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     follower: Py<PyAny>,
 ) -> PyResult<String> {
     let new =
@@ -131,7 +132,7 @@ pub fn resume(
     settings: Vec<(String, String, String)>,
     data_path: Option<&str>,
     cache: Option<PathBuf>,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     follower: Py<PyAny>,
 ) -> PyResult<String> {
     let (overlays, corpora, folder) = (overlays(&settings), corpora(cache, false), run::folder(&folder)?);

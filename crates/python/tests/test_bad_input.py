@@ -1,6 +1,9 @@
 """Nonsense gets a clear exception: never an abort, never a deadlock."""
 
+import copy
 import multiprocessing
+import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -25,6 +28,30 @@ from kuramoto import errors
         (lambda m: m.logits(TEXT, hooks={"phases": print}), ValueError, "no point of this model"),
         (lambda m: m.logits(TEXT, hooks={"layer.9.phase": print}), ValueError, "layers 0 to 2"),
         (lambda m: m.logits(TEXT, hooks={"attention.1": print}), ValueError, "heads 0 to 0"),
+        (lambda m: m.logits(TEXT, hooks={"layer.3.gate": print}), ValueError, "layers 0 to 2"),
+        (lambda m: m.logits(TEXT, hooks={"layer.01.gate": print}), ValueError, "no point"),
+        (lambda m: m.logits(TEXT, hooks={"attention.H": print}), ValueError, "no point"),
+        (lambda m: m.encode(np.array([72, 105])), TypeError, "uint8"),
+        (lambda m: m.trace(None), TypeError, "of type NoneType"),
+        (
+            lambda m: m.logits(TEXT, interventions=[kuramoto.clamp("layer.0.phase", 1e300)]),
+            ValueError,
+            "finite",
+        ),
+        (
+            lambda m: m.logits(TEXT, interventions=[kuramoto.rotate("layer.0.phase", 1, tokens=[99])]),
+            ValueError,
+            "token 99",
+        ),
+        (lambda m: kuramoto.rotate("layer.0.phase", 1, oscillators=[]), ValueError, "empty"),
+        (lambda m: m.parameters.update({"tau": 1e300}), ValueError, "finite"),
+        (lambda m: m.measures(TEXT, windows=-1), ValueError, "-1 is not allowed"),
+        (lambda m: m.generate(TEXT, top_k=-1), ValueError, "-1 is not allowed"),
+        (lambda m: kuramoto.train(threads=-1), ValueError, "-1 is not allowed"),
+        (lambda m: kuramoto.train(steps=1, tokens=5), ValueError, "do not go together"),
+        (lambda m: kuramoto.train(ablations="no-brain"), ValueError, "no-brain"),
+        (lambda m: kuramoto.runs("/nowhere"), ValueError, "not a folder"),
+        (lambda m: kuramoto.Run("tales-kuramoto").eval(corpus="tales"), TypeError, "kuramoto.Corpus"),
         (lambda m: m.logits(TEXT, hooks=3), TypeError, "mapping"),
         (lambda m: m.logits(TEXT, hooks={"phase": 3}), TypeError, "function"),
         (lambda m: m.logits(TEXT, interventions=[{"at": "layer.0.phase"}]), ValueError, "interventions"),
@@ -41,7 +68,7 @@ from kuramoto import errors
         (lambda m: m.pulls(TEXT, layer=3), ValueError, "layers 0 to 2"),
         (lambda m: m.pulls(TEXT, layer=0, token=999), ValueError, "bytes 0 to"),
         (lambda m: m.generate(b""), ValueError, "at least one byte"),
-        (lambda m: m.generate(TEXT, n=-1), ValueError, "at least 0"),
+        (lambda m: m.generate(TEXT, n=-1), ValueError, "-1 is not allowed"),
         (lambda m: m.generate(TEXT, temperature=-1), ValueError, "temperature"),
         (lambda m: m.lesion(TEXT, "brain"), ValueError, "choose from oscillators"),
         (lambda m: m.lesion(TEXT, doses=[2]), ValueError, "from 0 to 1"),
@@ -159,6 +186,29 @@ def test_a_forked_child_computes_too(tales):
     np.testing.assert_array_equal(queue.get(timeout=60), model.logits(TEXT))
     child.join(timeout=60)
     assert child.exitcode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_generator_does_not_cross_a_fork(tales):
+    drawn = tales.generate(TEXT, n=100)
+    next(drawn)
+    child = os.fork()
+    if child == 0:
+        try:
+            next(drawn)
+            os._exit(1)
+        except errors.KuramotoError:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_models_and_runs_can_be_copied_and_pickled(tales, run):
+    for again in (copy.copy(tales), copy.deepcopy(tales), pickle.loads(pickle.dumps(tales))):
+        np.testing.assert_array_equal(again.logits(TEXT), tales.logits(TEXT))
+        again.parameters["tau"] = 0.0
+        assert tales.parameters["tau"] != 0
+    assert pickle.loads(pickle.dumps(run)) == run
 
 
 def test_importing_is_quick_and_leaves_pytorch_alone():

@@ -110,11 +110,61 @@ def test_what_is_saved_comes_back(tmp_path, run):
         TransformerLM.from_run(tmp_path / "saved")
     with pytest.raises(RuntimeError, match="weights only"):
         saved.resume(steps=9)
+    with pytest.raises(ValueError, match="already"):
+        module.save(tmp_path / "saved", corpus=corpus, step=5)
+    with pytest.raises(ValueError, match="vocabulary"):
+        module.save(tmp_path / "other", corpus=kuramoto.Corpus("tales", bytes=3_000), step=5)
     with pytest.raises(ValueError, match="rows"):
         module.save(tmp_path / "other", corpus=corpus, step=5, rows=[{"step": 6}])
     with pytest.raises(RuntimeError, match="another configuration or corpus"):
         module.save(tmp_path / "saved", corpus=kuramoto.Corpus("tales", bytes=50_000), step=5)
     assert not (tmp_path / "other").exists()
+
+
+def test_settings_mean_in_pytorch_what_they_mean_in_the_program(tmp_path, run):
+    patient = {**SMALL["keys"], "validation.every": 1, "init-from.run": str(run.folder)}
+    settings = {**SMALL, "steps": 40, "learning_rate": 1.0, "patience": 2, "test": True, "keys": patient}
+    del settings["validate_every"], settings["width"], settings["layers"]
+    by_torch = torch_training.train(out=tmp_path / "torch", device="cpu", progress=False, **settings)
+    engine = kuramoto.train(out=tmp_path / "engine", **settings)
+    assert by_torch.status == engine.status == "stopped early"
+    assert list(by_torch.rows.index) == list(engine.rows.index)
+    assert by_torch.rows.train_bits_per_byte.iloc[0] == pytest.approx(
+        engine.rows.train_bits_per_byte.iloc[0], rel=1e-5
+    )
+    assert by_torch.summary["test_bits_per_byte"] == pytest.approx(
+        engine.summary["test_bits_per_byte"], rel=1e-3
+    )
+    with pytest.raises(ValueError, match="skip"):
+        torch_training.train(out=tmp_path / "other", on_bad_step="skip", **SMALL)
+
+
+def test_a_seed_decides_dropout(tmp_path):
+    def losses(name, seed):
+        out = tmp_path / name
+        run = torch_training.train(
+            out=out, steps=3, dropout=0.3, seed=seed, device="cpu", progress=False, **SMALL
+        )
+        return list(run.rows.train_bits_per_byte)
+
+    assert losses("a", 1) == losses("b", 1) != losses("c", 2)
+
+
+def test_a_run_in_pytorch_that_is_stopped_is_saved_and_locked(tmp_path):
+    seen = []
+
+    def stop(row):
+        if row["step"] == 5:
+            seen.append(kuramoto.Run(tmp_path / "run").status)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        torch_training.train(
+            steps=9, out=tmp_path / "run", device="cpu", progress=False, on_row=stop, **SMALL
+        )
+    run = kuramoto.Run(tmp_path / "run")
+    assert seen == ["training"] and (run.status, run.last_step) == ("interrupted", 5)
+    assert run.resume().status == "finished"
 
 
 def test_training_in_pytorch_overwrites_nothing(run):

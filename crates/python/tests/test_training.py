@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import kuramoto
@@ -72,6 +73,35 @@ def test_ctrl_c_saves(tmp_path):
         assert "everything is saved" in errors
     run = kuramoto.Run(tmp_path / "run")
     assert run.status == "interrupted" and run.last_step >= 1
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "model.lesion(text, repeats=10**6)",
+        "model.measures(text)",
+        "run.eval('train')",
+        "list(model.generate(n=10**9))",
+    ],
+)
+def test_ctrl_c_stops_long_work(work):
+    program = (
+        "import kuramoto\n"
+        "run = kuramoto.Run('tales-kuramoto'); model = run.model(); text = model.vocabulary * 10**6\n"
+        f"print('begun', flush=True); {work}"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors and time.monotonic() - began < 20
 
 
 def test_ablations_and_names(tmp_path):

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::overlay::Overlay;
 use crate::presets;
 use crate::warm_start;
-use crate::windows::Sampler;
+use crate::windows::{self, Sampler, Window};
 use kuramoto_engine::Shape;
 use kuramoto_model::{ModelConfig, matching};
 use serde::{Deserialize, Serialize};
@@ -249,6 +249,16 @@ impl Config {
                 ),
             )
         })
+    }
+
+    /// What a validation reads; says so if the corpus has nothing to validate on.
+    pub fn validation_windows(&self, corpus: &Identity) -> Result<Vec<Window>> {
+        let split = Split::Validation.range(corpus.bytes);
+        let windows = windows::sample(split, self.batch.context, self.validation.windows);
+        match windows.is_empty() {
+            true => Err(Error::corpus(&corpus.name, "its validation split has fewer than two bytes")),
+            false => Ok(windows),
+        }
     }
 
     /// What a step is made of.

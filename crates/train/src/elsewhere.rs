@@ -32,6 +32,8 @@ pub struct Elsewhere<'a> {
     pub test_bits_per_byte: Option<f64>,
     /// What computed it, in words.
     pub device: &'a str,
+    /// True if the caller holds the run's lock, see [`Run::lock`].
+    pub locked: bool,
 }
 
 /// Saves it as a checkpoint of the run in `folder`, which is made if it is not there. A run with another
@@ -54,6 +56,10 @@ pub fn save(disk: &dyn Disk, folder: &Path, from: &Elsewhere<'_>) -> Result<Run>
         return Err(Error::setting("parameters", "not finite", "only finite parameters are saved"));
     }
     let run = open_or_create(disk, folder, from)?;
+    if let Some(last) = checkpoint::steps(folder)?.first().filter(|&&last| last >= from.step) {
+        let allowed = format!("this run has a checkpoint of step {last} already: save a later one");
+        return Err(Error::setting("step", from.step, allowed));
+    }
     let state = state(from);
     with_network!(&from.config.model, from.config.batch.context, |network| {
         let layout = network.layout();
@@ -67,6 +73,16 @@ pub fn save(disk: &dyn Disk, folder: &Path, from: &Elsewhere<'_>) -> Result<Run>
     Ok(run)
 }
 
+/// Adds a reading of the test split to the summary of a run that was saved here.
+pub fn record_test(disk: &dyn Disk, run: &Run, bits_per_byte: f64) -> Result<()> {
+    match run.summary() {
+        Some(summary) => {
+            run.save_summary(disk, &Summary { test_bits_per_byte: Some(bits_per_byte), ..summary })
+        }
+        None => Err(Error::run(run.folder(), "it has no summary yet")),
+    }
+}
+
 fn open_or_create(disk: &dyn Disk, folder: &Path, from: &Elsewhere<'_>) -> Result<Run> {
     if !folder.join("config.toml").exists() {
         return Run::create(disk, folder, from.config, from.corpus);
@@ -77,7 +93,7 @@ fn open_or_create(disk: &dyn Disk, folder: &Path, from: &Elsewhere<'_>) -> Resul
         let why = "it holds a run with another configuration or corpus: choose another folder";
         return Err(Error::run(folder, why));
     }
-    if run.is_training() {
+    if !from.locked && run.is_training() {
         return Err(Error::run(folder, "another process is training this run"));
     }
     if run.summary().is_none_or(|summary| summary.device != from.device) {
@@ -118,7 +134,11 @@ fn summary(from: &Elsewhere<'_>, run: &Run, state: &State, steps: u64) -> Result
         steps: from.step,
         tokens: state.tokens,
         seconds: state.seconds,
-        ended: if from.step == steps { Ended::Finished } else { Ended::Interrupted },
+        ended: match config.validation.patience {
+            _ if from.step == steps => Ended::Finished,
+            patience if patience > 0 && state.since_best >= patience => Ended::EarlyStop,
+            _ => Ended::Interrupted,
+        },
         non_finite_step: None,
         train_bits_per_byte: state.recent_loss.map(|nats| nats / LN_2),
         validation_bits_per_byte: state.best.map(|best| best.bits_per_byte),

@@ -48,6 +48,7 @@ impl NewRun {
         config.model.ablate(&self.ablations)?;
         let corpus = self.corpora.open(config.source()?)?;
         config.resolve(corpus.identity())?;
+        config.validation_windows(corpus.identity())?;
         let planned_bytes = check_memory(&config, corpus.identity().bytes, device)?;
         Ok(Prepared { config, corpus, planned_bytes })
     }

@@ -55,7 +55,7 @@ impl Start {
                     let layout = engine.layout().clone();
                     let seeded = engine.parameters()?;
                     let taken = match setting.leads() {
-                        true => Some(warm_start::parameters(run, from, &layout, seeded)?),
+                        true => Some(warm_start::parameters(run.corpus(), from, &layout, seeded)?),
                         false => None,
                     };
                     engine.load(taken.as_ref().map(|parameters| Arenas { parameters, moments: None }))?;

@@ -20,7 +20,7 @@ use crate::run::{Ended, Run, Summary};
 use crate::setting::{Observer, Setting, TrainingPlan, check_memory};
 use crate::start::Start;
 use crate::state::State;
-use crate::windows::{self, Sampler, Window};
+use crate::windows::{Sampler, Window};
 use kuramoto_engine::{Batch, Engine, Group, Update};
 use kuramoto_model::ParameterKind;
 use saving::Saved;
@@ -89,14 +89,7 @@ impl<'a> Trainer<'a> {
         let config = run.config();
         let batch = &config.batch;
         let sampler = config.sampler(corpus.identity())?;
-        let validation =
-            windows::sample(corpus.split(Split::Validation), batch.context, config.validation.windows);
-        if validation.is_empty() {
-            return Err(Error::corpus(
-                &corpus.identity().name,
-                "its validation split has fewer than two bytes",
-            ));
-        }
+        let validation = config.validation_windows(corpus.identity())?;
         let steps = config.steps(&sampler);
         let (shape, group) = (config.shape(), setting.device.group());
         let planned = check_memory(config, corpus.identity().bytes, setting.device)?;

@@ -10,7 +10,7 @@ use crate::data::Identity;
 use crate::error::{Error, Result};
 use crate::overlay::Overlay;
 use crate::run::{Run, Which};
-use kuramoto_model::{Layout, Tensor, with_network};
+use kuramoto_model::{Layout, Tensor, Weights, with_network};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -123,13 +123,32 @@ pub(crate) fn resolve(config: &mut Config, corpus: &Identity) -> Result<()> {
 }
 
 /// The parameters that a run starts from, over those of its seed.
-pub(crate) fn parameters(run: &Run, from: &InitFrom, layout: &Layout, seeded: &[f32]) -> Result<Vec<f32>> {
+pub(crate) fn parameters(
+    corpus: &Identity,
+    from: &InitFrom,
+    layout: &Layout,
+    seeded: &[f32],
+) -> Result<Vec<f32>> {
     let source = Source::open(from)?;
     if source.sha256 != from.sha256 {
-        let why = format!("its weights are not those that {} was to start from", run.folder().display());
+        let why = "its weights are not those that the run was to start from";
         return Err(Error::run(source.run.folder(), why));
     }
     let mut parameters = seeded.to_vec();
-    source.copy_into(run.corpus(), layout, &mut parameters)?;
+    source.copy_into(corpus, layout, &mut parameters)?;
     Ok(parameters)
+}
+
+impl Config {
+    /// The parameters that training starts from, in the order of the model's layout, for other programs: of the
+    /// seed, or of the run that it starts from.
+    pub fn starting_parameters(&self, corpus: &Identity) -> Result<Vec<f32>> {
+        with_network!(&self.model, self.batch.context, |network| {
+            let weights = Weights::<f32, _>::initialized(network, self.seed);
+            match &self.init_from {
+                Some(from) => parameters(corpus, from, weights.network().layout(), weights.parameters()),
+                None => Ok(weights.parameters().to_vec()),
+            }
+        })
+    }
 }

@@ -55,6 +55,7 @@ impl World {
             rows: &rows,
             test_bits_per_byte: None,
             device,
+            locked: false,
         };
         save(&System, &self.run, &from)
     }
@@ -102,6 +103,8 @@ fn nothing_of_others_is_overwritten() {
     };
     refused(world.save(8, "another", None).unwrap_err(), "not computed by another");
     refused(world.save(9, "other", None).unwrap_err(), "a run of 8 steps");
+    refused(world.save(8, "other", None).unwrap_err(), "a checkpoint of step 8 already");
+    refused(world.save(4, "other", None).unwrap_err(), "a checkpoint of step 8 already");
     let mut other = World { config: world.config.clone(), ..World::new() };
     other.config.seed = 7;
     other.run.clone_from(&world.run);

@@ -29,5 +29,13 @@ class FileError(KuramotoError, OSError):
     """A file that the system refused to read or write."""
 
 
+class MissingFileError(FileError, FileNotFoundError):
+    """A file that is not there."""
+
+
+class DeniedFileError(FileError, PermissionError):
+    """A file that this user may not read or write."""
+
+
 class OutOfMemoryError(KuramotoError, MemoryError):
     """Work that does not fit in memory. It was not begun."""

@@ -7,7 +7,12 @@ its synchronization step) and ``layer.L.attention`` (its coupling).
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, Optional, Sequence, Union
+
+import numpy as np
+
+from .errors import SettingError
 
 Intervention = Dict[str, Any]
 
@@ -17,9 +22,13 @@ def _of(
 ) -> Intervention:
     change: Intervention = {"at": at, "action": action}
     if oscillators is not None:
-        change["oscillators"] = [int(j) for j in oscillators]
+        change["oscillators"] = [operator.index(j) for j in oscillators]
+        if not change["oscillators"]:
+            raise SettingError("oscillators is empty: name some, or leave it out for all")
     if tokens is not None:
-        change["tokens"] = [int(t) for t in tokens]
+        change["tokens"] = [operator.index(t) for t in tokens]
+        if not change["tokens"]:
+            raise SettingError("tokens is empty: name some, or leave it out for all")
     return change
 
 
@@ -35,8 +44,7 @@ def clamp(
     >>> clamp("layer.1.phase", 0.0, oscillators=[3])
     {'at': 'layer.1.phase', 'action': {'clamp': [0.0]}, 'oscillators': [3]}
     """
-    many = [phases] if isinstance(phases, (int, float)) else phases
-    return _of(at, {"clamp": [float(phase) for phase in many]}, oscillators, tokens)
+    return _of(at, {"clamp": np.atleast_1d(phases).astype(float).tolist()}, oscillators, tokens)
 
 
 def rotate(

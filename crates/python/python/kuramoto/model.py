@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Mapping as MappingClass
+from collections.abc import MutableMapping
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -45,14 +47,13 @@ _POINTS = {
         "gate.key",
         "gate.value",
         "attention",
-        "attention.H",
         "phase.mid",
     ],
-    "transformer": ["state", "attention", "attention.H", "state.mid"],
+    "transformer": ["state", "attention", "state.mid"],
 }
 
 
-class Parameters(MappingClass):
+class Parameters(MutableMapping):
     """The parameters of a model by name, as arrays. They can be set; what is read is a copy.
 
     >>> import kuramoto
@@ -75,9 +76,12 @@ class Parameters(MappingClass):
     def __setitem__(self, name: str, value: Any) -> None:
         self._native.set_parameters([(name, value)])
 
-    def update(self, values: Mapping[str, Any]) -> None:
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("a model has all its parameters: set one to zero instead")
+
+    def update(self, *values: Any, **named: Any) -> None:
         """Sets several at once: all of them, or none if one does not fit."""
-        self._native.set_parameters(list(values.items()))
+        self._native.set_parameters(list(dict(*values, **named).items()))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._shapes)
@@ -162,13 +166,22 @@ class Model:
         """A copy whose parameters can be changed without changing this one's."""
         return self.astype(self.dtype)
 
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> "Model":
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        return _restored, (self.config, self.vocabulary, self.context, self.dtype.name, dict(self.parameters))
+
     def __repr__(self) -> str:
         config = self.config
         count = sum(int(np.prod(shape)) for _, shape, _ in self._native.layout())
         changed = f", {' + '.join(self.ablations)}" if self.ablations else ""
         return (
             f"<{config['kind']} model{changed}: {count:,} parameters, {config['layers']} layers, "
-            f"width {config['width']}, {config['heads']} heads, {config['vocab']} bytes, {self.dtype.name}>"
+            f"width {config['width']}, {config['heads']} {'head' if config['heads'] == 1 else 'heads'}, "
+            f"vocabulary of {config['vocab']} bytes, {self.dtype.name}>"
         )
 
     # Running
@@ -211,7 +224,9 @@ class Model:
         """
         return self._native.nats(text, self._hooks(hooks), _interventions(interventions)) / np.log(2)
 
-    def predict(self, text: Text, top: int = 5) -> "pd.DataFrame":
+    def predict(
+        self, text: Text, top: int = 5, *, hooks: Hooks = None, interventions: Sequence[Intervention] = ()
+    ) -> "pd.DataFrame":
         """The likeliest bytes to follow a text.
 
         >>> import kuramoto
@@ -220,7 +235,7 @@ class Model:
         """
         import pandas as pd
 
-        logits = self.logits(text)[-1].astype(np.float64)
+        logits = self.logits(text, hooks=hooks, interventions=interventions)[-1].astype(np.float64)
         chances = np.exp(logits - logits.max())
         chances /= chances.sum()
         best = np.argsort(-chances, kind="stable")[: max(0, top)]
@@ -247,8 +262,6 @@ class Model:
         >>> len(b"".join(model.generate(b"Anna", n=20)))
         20
         """
-        if n < 0:
-            raise SettingError(f"n = {n} is not allowed: it must be at least 0")
         return self._native.generate(prompt, n, temperature, top_p, top_k, seed)
 
     def gradient(self, text: Text) -> Tuple[float, Dict[str, np.ndarray[Any, Any]]]:
@@ -269,17 +282,13 @@ class Model:
         return self._native.gradient(np.ascontiguousarray(tokens), np.ascontiguousarray(targets))
 
     def encode(self, text: Text) -> np.ndarray[Any, Any]:
-        """Text as tokens, which are indices into :attr:`vocabulary`."""
-        raw = text.encode() if isinstance(text, str) else bytes(text)
-        table = np.full(256, -1, dtype=np.int16)
-        table[np.frombuffer(self.vocabulary, dtype=np.uint8)] = np.arange(len(self.vocabulary))
-        tokens = table[np.frombuffer(raw, dtype=np.uint8)]
-        if (tokens < 0).any():
-            at = int(np.argmax(tokens < 0))
-            raise SettingError(
-                f"byte 0x{raw[at]:02x} at {at} is not in the vocabulary: the model knows only bytes of its corpus"
-            )
-        return tokens.astype(np.uint8)
+        """Text as tokens, which are indices into :attr:`vocabulary`.
+
+        >>> import kuramoto
+        >>> kuramoto.load("tales-kuramoto").encode(b"Anna").tolist()
+        [6, 37, 37, 24]
+        """
+        return self._native.encode(text)[0]
 
     # Looking inside
 
@@ -312,7 +321,7 @@ class Model:
         """
         import xarray as xr
 
-        raw = text.encode() if isinstance(text, str) else bytes(text)
+        tokens, raw = self._native.encode(text)
         arrays = self._native.trace(text, self._hooks(hooks), _interventions(interventions))
         arrays["resultant"] = arrays.pop("resultant_re") + 1j * arrays.pop("resultant_im")
         by_layer = ("layer", "token", "oscillator")
@@ -327,7 +336,7 @@ class Model:
         variables = {name: (dims.get(name, by_layer), array) for name, array in arrays.items()}
         logits = arrays["logits"][:-1].astype(np.float64)
         logits -= logits.max(axis=1, keepdims=True)
-        chosen = np.take_along_axis(logits, self.encode(text)[1:, None].astype(np.intp), axis=1)[:, 0]
+        chosen = np.take_along_axis(logits, tokens[1:, None].astype(np.intp), axis=1)[:, 0]
         bits = (np.log(np.exp(logits).sum(axis=1)) - chosen) / np.log(2)
         variables["bits"] = (("token",), np.concatenate([[np.nan], bits]))
         config = self.config
@@ -374,15 +383,16 @@ class Model:
         """
         import xarray as xr
 
-        raw = text.encode() if isinstance(text, str) else bytes(text)
+        _, raw = self._native.encode(text)
+        layer, token = operator.index(layer), operator.index(token)
         at = token + len(raw) if token < 0 else token
         layers = self.config["layers"]
         if not 0 <= layer < layers:
             raise SettingError(f"layer = {layer} is not allowed: the model has layers 0 to {layers - 1}")
-        if raw and not 0 <= at < len(raw):
+        if not 0 <= at < len(raw):
             raise SettingError(f"token = {token} is not allowed: the text has bytes 0 to {len(raw) - 1}")
         terms, scale, by_size = self._native.pulls(
-            text, layer, max(at, 0), self._hooks(hooks), _interventions(interventions)
+            text, layer, at, self._hooks(hooks), _interventions(interventions)
         )
         rows = sorted(json.loads(by_size), key=lambda pull: pull["by"])
         of = {
@@ -422,7 +432,7 @@ class Model:
         """
         import pandas as pd
 
-        rows = self._native.measures(text, windows, list(against), seed, threads)
+        rows = self._native.measures(text, windows, _several(against), seed, threads)
         columns = ["of", "measure", "layer", "mean", "sd", "low", "high"]
         return pd.DataFrame(json.loads(rows), columns=columns).astype({name: float for name in columns[3:]})
 
@@ -457,7 +467,7 @@ class Model:
         for row in rows:
             interval = row.pop("interval")
             row.update(low=interval["low"], high=interval["high"])
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows).astype({"low": float, "high": float})
 
     def _hooks(self, hooks: Hooks) -> List[Tuple[str, Hook]]:
         if hooks is None:
@@ -471,15 +481,16 @@ class Model:
         config = self.config
         names, layers, heads = _POINTS[config["kind"]], config["layers"], config["heads"]
         for point, hook in hooks.items():
-            found = re.fullmatch(r"(?:layer\.(\d+)(?:\.|$))?(.*)", str(point))
+            found = re.fullmatch(r"(?:layer\.(0|[1-9]\d*)(?:\.|$))?(.*)", str(point), re.ASCII)
             layer, rest = found.groups() if found is not None else (None, "")
-            head = re.fullmatch(r"attention\.(\d+)", rest)
+            head = re.fullmatch(r"attention\.(0|[1-9]\d*)", rest, re.ASCII)
             known = rest in names or head is not None or (rest == "" and layer is not None)
             if not isinstance(point, str) or not known:
-                raise SettingError(
-                    f"hooks: {point!r} is no point of this model: choose from {', '.join(names)}"
-                )
-            if layer is not None and int(layer) > layers:
+                shown = ", ".join([*names, "attention.H", "layer.L"])
+                raise SettingError(f"hooks: {point!r} is no point of this model: choose from {shown}")
+            # After the last layer there are its phases alone.
+            most = layers if rest == names[0] else layers - 1
+            if layer is not None and int(layer) > most:
                 raise SettingError(f"hooks: {point!r}: the model has layers 0 to {layers - 1}")
             if head is not None and int(head[1]) >= heads:
                 raise SettingError(f"hooks: {point!r}: the model has heads 0 to {heads - 1}")
@@ -492,3 +503,17 @@ def _interventions(interventions: Sequence[Intervention]) -> Optional[str]:
     if isinstance(interventions, MappingClass):
         interventions = [interventions]  # type: ignore[list-item]
     return json.dumps(list(interventions)) if interventions else None
+
+
+def _several(names: Union[str, Sequence[str]]) -> List[str]:
+    """A name alone is a list of one."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _restored(
+    config: Dict[str, Any], vocabulary: bytes, context: int, dtype: str, parameters: Dict[str, Any]
+) -> Model:
+    """A model that was pickled."""
+    model = Model(config, vocabulary=vocabulary, context=context, dtype=dtype)
+    model.parameters.update(parameters)
+    return model

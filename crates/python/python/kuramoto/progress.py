@@ -18,12 +18,20 @@ def in_notebook() -> bool:
     return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
+def in_terminal() -> bool:
+    """True if somebody may be looking at standard error, which a program may not have."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
 class Follower:
     """Called by the trainer. Shows a bar, and hands rows to ``on_row``."""
 
     def __init__(self, on_row: Optional[Callable[[Row], Any]], progress: Optional[bool]) -> None:
         self._on_row = on_row
-        self._show = (in_notebook() or sys.stderr.isatty()) if progress is None else progress
+        self._show = (in_notebook() or in_terminal()) if progress is None else progress
         self._bar: Any = None
         self._validated: Optional[float] = None
         self.folder: Optional[str] = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 import os
 from pathlib import Path
 from typing import (
@@ -22,12 +24,19 @@ from typing import (
 import numpy as np
 
 from . import _native
-from .model import Model
+from .errors import KuramotoError, SettingError
+from .model import Model, _several
 from .progress import Follower, Row
 from .settings import resolve
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ROW = (
+    "step", "epoch", "tokens", "train_bits_per_byte", "gradient_norm", "learning_rate", "bad",
+    "validation_bits_per_byte", "floor_bits_per_byte", "best", "seconds", "tokens_per_second", "utilisation",
+)  # fmt: skip
+"""Fields of a row."""
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -54,10 +63,12 @@ class Corpus:
 
     @property
     def name(self) -> str:
+        """``tales``, ``enwik8``, ``codeparrot``, or the name of a file or folder."""
         return self._native.name
 
     @property
     def sha256(self) -> str:
+        """Of all its bytes."""
         return self._native.sha256
 
     @property
@@ -96,6 +107,7 @@ class Run:
 
     @property
     def folder(self) -> Path:
+        """Where its files are."""
         return Path(self._native.folder)
 
     @property
@@ -168,8 +180,8 @@ class Run:
         corpus: Optional[Corpus] = None,
         threads: Optional[int] = None,
     ) -> Dict[str, Any]:
-        """Exact bits per byte of a whole split."""
-        text = corpus if corpus is not None else self.corpus()
+        """Exact bits per byte of a whole split, and the step of the checkpoint."""
+        text = self.corpus() if corpus is None else _corpus(corpus)
         return json.loads(self._native.evaluate(_which(which), text._native, split, threads))
 
     def export(self, folder: PathLike, to: str = "hf", which: Union[str, int] = "best") -> Path:
@@ -204,6 +216,15 @@ class Run:
             lambda: _native.resume(self.folder, chosen, path, _path(cache), threads, follower),
         )
         return self
+
+    def __reduce__(self) -> Any:
+        return Run, (self.folder,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Run) and self.folder.resolve() == other.folder.resolve()
+
+    def __hash__(self) -> int:
+        return hash(self.folder.resolve())
 
     def __repr__(self) -> str:
         listed = json.loads(self._native.listed)
@@ -252,7 +273,7 @@ def train(
     follower = Follower(on_row, progress)
     summary = _follow(
         follower,
-        lambda: _native.train(chosen, list(ablations), _path(out), _path(cache), download, threads, follower),
+        lambda: _native.train(chosen, _several(ablations), _path(out), _path(cache), download, threads, follower),
     )
     return Run(summary["run"])
 
@@ -270,6 +291,7 @@ def save_run(
     keys: Optional[Mapping[str, Any]] = None,
     test_bits_per_byte: Optional[float] = None,
     device: str = "another program",
+    locked: bool = False,
 ) -> Run:
     """Saves a model that another program trained as a run, or as a further checkpoint of one it saved before.
 
@@ -279,12 +301,17 @@ def save_run(
     ``config`` and ``parameters`` are those of the model, named as in :attr:`Model.config` and
     :attr:`Model.parameters`. A row needs ``step``, and may have ``train_bits_per_byte``,
     ``validation_bits_per_byte``, ``learning_rate``, ``gradient_norm`` and ``seconds``. ``keys`` are any others of
-    ``config.toml``, such as ``{"batch.sequences": 64, "length.steps": 5000}``.
+    ``config.toml``, such as ``{"batch.sequences": 64, "length.steps": 5000}``. ``locked`` says that the caller
+    holds the run's lock already.
     """
     known = {"model": dict(config), "batch": {"context": context}, "length": {"steps": step}}
     # What the corpus has in it is known by now; where it is, only by its name or path.
-    known["data"] = json.loads(corpus._native.source)
+    known["data"] = json.loads(_corpus(corpus)._native.source)
     chosen = resolve({}, known) + resolve({}, keys)
+    plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
+    unknown = {name for row in plain for name in row if name not in ROW and not name.startswith("parameters")}
+    if unknown:
+        raise SettingError(f"rows have no field {sorted(unknown)[0]}: there are {', '.join(ROW)}")
     _native.save_run(
         Path(path),
         chosen,
@@ -292,9 +319,10 @@ def save_run(
         list(parameters.items()),
         None if moments is None else (list(moments[0].items()), list(moments[1].items())),
         step,
-        json.dumps([dict(row) for row in rows]),
+        json.dumps([{k: v for k, v in row.items() if v is not None} for row in plain]),
         test_bits_per_byte,
         device,
+        locked,
     )
     return Run(path)
 
@@ -325,7 +353,7 @@ def load(run: PathLike, which: Union[str, int] = "best", dtype: str = "float32")
 
     >>> import kuramoto
     >>> kuramoto.load("tales-kuramoto")
-    <kuramoto model: 178,508 parameters, 3 layers, width 84, 1 heads, 50 bytes, float32>
+    <kuramoto model: 178,508 parameters, 3 layers, width 84, 1 head, vocabulary of 50 bytes, float32>
     """
     return Run(run).model(which, dtype)
 
@@ -346,7 +374,7 @@ def match(
     """
     import pandas as pd
 
-    rows = _native.match_widths(str(budget), layers, heads, vocab, list(ablations))
+    rows = _native.match_widths(str(budget), layers, heads, vocab, _several(ablations))
     return pd.DataFrame(rows, columns=["model", "width", "parameters"]).set_index("model")
 
 
@@ -365,15 +393,34 @@ def ablations() -> "pd.DataFrame":
 def _follow(follower: Follower, work: Callable[[], str]) -> Dict[str, Any]:
     try:
         return json.loads(work())
-    except BaseException as error:
-        if follower.folder is not None and hasattr(error, "add_note"):
-            error.add_note(
-                f"training stopped after step {follower.step}; everything is saved: go on with "
-                f"kuramoto.Run({follower.folder!r}).resume()"
-            )
+    except KuramotoError:
+        raise
+    except BaseException as error:  # Ctrl-C, or an exception of on_row
+        add_note(error, follower)
         raise
     finally:
         follower.close()
+
+
+def add_note(error: BaseException, follower: Follower) -> None:
+    """Says how to go on with a run that was stopped and saved."""
+    if follower.folder is not None and hasattr(error, "add_note"):
+        error.add_note(
+            f"training stopped after step {follower.step}; everything is saved: go on with "
+            f"kuramoto.Run({follower.folder!r}).resume()"
+        )
+
+
+def _corpus(corpus: Any) -> Corpus:
+    if isinstance(corpus, Corpus):
+        return corpus
+    raise TypeError(f"corpus is of type {type(corpus).__name__}: give a kuramoto.Corpus")
+
+
+def _plain(value: Any) -> Any:
+    """For JSON, which has no NaN and knows no NumPy."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _path(path: Optional[PathLike]) -> Optional[Path]:
@@ -381,4 +428,4 @@ def _path(path: Optional[PathLike]) -> Optional[Path]:
 
 
 def _which(which: Union[str, int]) -> str:
-    return f"step-{which}" if isinstance(which, int) else which
+    return which if isinstance(which, str) else f"step-{operator.index(which)}"

@@ -42,6 +42,11 @@ def resolve(settings: Mapping[str, Any], keys: Optional[Mapping[str, Any]] = Non
     """
     names = dict(_native.setting_names())
     found: List[Setting] = []
+    given = [name for name, value in settings.items() if value is not None]
+    for exclusive in (("steps", "tokens", "epochs"), ("width", "budget")):
+        both = [name for name in given if name in exclusive]
+        if len(both) > 1:
+            raise SettingError(f"{both[0]} and {both[1]} do not go together: choose one")
     for name, value in settings.items():
         if value is None:
             continue

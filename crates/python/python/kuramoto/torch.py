@@ -312,6 +312,8 @@ class LanguageModel(nn.Module):
                 f"vocabulary of {len(vocabulary)} bytes is not allowed: the configuration has vocab = "
                 f"{config.vocab}; give the {config.vocab} distinct bytes of the corpus"
             )
+        if vocabulary is not None and list(vocabulary) != sorted(set(vocabulary)):
+            raise ValueError("the vocabulary must be distinct bytes in order")
         self.config = config
         self.vocabulary = vocabulary
         self.context = context
@@ -445,7 +447,7 @@ class LanguageModel(nn.Module):
             )
         model = found(config, trained.vocabulary, trained.context)
         model.load_state_dict({name: torch.tensor(array) for name, array in trained.parameters.items()})
-        return model
+        return model.eval()
 
     def save(
         self,
@@ -458,12 +460,18 @@ class LanguageModel(nn.Module):
         keys: Mapping[str, Any] | None = None,
         test_bits_per_byte: float | None = None,
         device: str | None = None,
+        locked: bool = False,
     ) -> Any:
         """Saves it as a run folder that the program reads, or as a further checkpoint of one.
 
         `corpus` is the `kuramoto.Corpus` that it was trained on, and `rows` are its metrics step by step. With
-        its AdamW optimizer, training can also be resumed by the program. See `kuramoto.save_run`.
+        its AdamW optimizer, training can also be resumed by the program. See `kuramoto.save_run`. `locked` says
+        that the caller holds the run's lock.
         """
+        if self.vocabulary not in (None, corpus.vocabulary):
+            raise ValueError(
+                "the vocabulary of this model is not that of the corpus: its tokens mean other bytes"
+            )
         return package().save_run(
             path,
             self.config.to_dict(),
@@ -476,6 +484,7 @@ class LanguageModel(nn.Module):
             keys=keys,
             test_bits_per_byte=test_bits_per_byte,
             device=device or f"PyTorch {torch.__version__}, {next(self.parameters()).device.type}",
+            locked=locked,
         )
 
     def moments(self, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
