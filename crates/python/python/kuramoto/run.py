@@ -273,7 +273,9 @@ def train(
     follower = Follower(on_row, progress)
     summary = _follow(
         follower,
-        lambda: _native.train(chosen, _several(ablations), _path(out), _path(cache), download, threads, follower),
+        lambda: _native.train(
+            chosen, _several(ablations), _path(out), _path(cache), download, threads, follower
+        ),
     )
     return Run(summary["run"])
 
