@@ -73,6 +73,8 @@ struct Trainer<'a> {
     tried_to_save: Instant,
     /// Of all threads of all processes, where it was measured.
     peak_flops: Option<f64>,
+    /// What computed the steps that were taken before, if the run says so, and how many those are.
+    before: Option<(String, u64)>,
     /// Seconds of steps of this process, and of their exchanges.
     worked: (f64, f64),
     memory: PeakMemory,
@@ -101,6 +103,7 @@ impl<'a> Trainer<'a> {
             true => Some(Rewind::read(&run.folder().join(ROWS), state.recorded())?),
             false => None,
         };
+        let before = run.summary().map(|summary| (summary.device, state.step));
         // Everything is known to be good: only now is anything changed.
         start.restore(&mut *engine, run, setting, observer)?;
         let mut recorder = None;
@@ -139,6 +142,7 @@ impl<'a> Trainer<'a> {
             non_finite: None,
             saved,
             tried_to_save: Instant::now(),
+            before,
             worked: (0.0, 0.0),
             memory,
         };
@@ -311,7 +315,7 @@ impl<'a> Trainer<'a> {
             floor_bits_per_byte: self.floor,
             test_bits_per_byte: test,
             bad_steps: self.state.bad_steps,
-            device: self.engine.device().into(),
+            device: self.computed_by(),
             exchange_share: (self.group.size() > 1 && self.worked.0 > 0.0)
                 .then(|| self.worked.1 / self.worked.0),
             peak_memory_bytes,
@@ -321,6 +325,14 @@ impl<'a> Trainer<'a> {
             self.run.save_summary(self.setting.disk, &summary)?;
         }
         Ok(summary)
+    }
+
+    /// What computed the last steps: not this device, if there was none left to take.
+    fn computed_by(&self) -> String {
+        match &self.before {
+            Some((device, step)) if *step == self.state.step && !device.is_empty() => device.clone(),
+            _ => self.engine.device().into(),
+        }
     }
 
     /// Most bytes in memory, and how many runs shared them. A summary that is still there is of a run that had

@@ -95,6 +95,23 @@ fn with_moments_training_goes_on_here() {
 }
 
 #[test]
+fn a_run_with_nothing_left_to_train_keeps_its_device() {
+    let world = World::new();
+    let zeros = vec![0.0; world.parameters.len()];
+    world.save(8, "other", Some((&zeros, &zeros))).unwrap();
+    let device = Cpu::new(1);
+    let resumed = |steps: &str| {
+        let longer = Overlay::set("test", "length.steps", steps);
+        let corpora = CorpusOptions::default();
+        let mut session =
+            Session::resume(&world.run, &[longer], None, &corpora, Setting::new(&device)).unwrap();
+        session.train(&mut ()).unwrap().device
+    };
+    assert_eq!(resumed("8"), "other");
+    assert!(resumed("9").starts_with("cpu"));
+}
+
+#[test]
 fn nothing_of_others_is_overwritten() {
     let world = World::new();
     world.save(8, "other", None).unwrap();
