@@ -41,7 +41,7 @@ impl World {
         let row = |step: u64| Row {
             step,
             train_bits_per_byte: 5.0,
-            validation_bits_per_byte: (step % 4 == 0).then_some(6.0 - step as f64 / 10.0),
+            validation_bits_per_byte: step.is_multiple_of(4).then_some(6.0 - step as f64 / 10.0),
             learning_rate: f64::NAN,
             ..Row::default()
         };
