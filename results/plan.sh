@@ -20,12 +20,13 @@ plan compare "${small[@]}" --seeds 1 --data-path "$corpus" --out "$work/prepared
 plan compare "${small[@]}" --seeds 8 --out "$work/compare"
 plan compare "${small[@]}" --seeds 8 --set length.tokens=4000000 --out "$work/compare-4m"
 plan ablations "${small[@]}" --seeds 10 --set length.tokens=3000000 --out "$work/ablations"
+plan ablations "${small[@]}" --seeds 6 --arms no-metric-gates --out "$work/metric-gates"
 for millions in 4 10; do
     plan compare "${small[@]}" "${tuned[@]}" --seeds 8 --set optimizer.warmup=10% \
         --set length.tokens=${millions}000000 --out "$work/warmup-share-${millions}m"
 done
 plan compare --budget 1M "${tuned[@]}" --seeds 2 --set batch.sequences=64 --set length.epochs=1 \
     --set checkpoints.keep=0 --out "$work/epoch-1m"
-for name in compare compare-4m ablations warmup-share-4m warmup-share-10m epoch-1m; do
+for name in compare compare-4m ablations metric-gates warmup-share-4m warmup-share-10m epoch-1m; do
     cp "$work/$name/plan.json" "results/$name/plan.json"
 done
