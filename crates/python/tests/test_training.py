@@ -100,7 +100,10 @@ def test_ctrl_c_stops_long_work(work):
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
-    _, errors = process.communicate(timeout=60)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert "KeyboardInterrupt" in errors and time.monotonic() - began < 20
 
 
