@@ -14,6 +14,14 @@ pub enum Error {
         /// What is wrong and what to do.
         why: String,
     },
+    /// A device that cannot do what was asked of it.
+    #[error("{device}: {why}")]
+    Device {
+        /// Which device.
+        device: String,
+        /// What is wrong and what to do.
+        why: String,
+    },
     /// A process whose parameters are not those of the others.
     #[error(
         "process {rank} holds other parameters than the first, because its machine rounds differently: \

@@ -32,6 +32,11 @@ impl Dropout {
         self.threshold > 0
     }
 
+    /// An element is dropped if its hash is below this; for devices that hash by themselves.
+    pub fn threshold(&self) -> u32 {
+        self.threshold
+    }
+
     /// What kept elements are multiplied by, so that the mean stays: 1 / (1 - rate).
     #[inline(always)]
     pub fn scale(&self) -> f64 {

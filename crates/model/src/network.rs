@@ -47,8 +47,16 @@ impl SequenceDropout {
         if self.rate == 0.0 {
             return Dropout::NONE;
         }
-        let key = dropout::key(&[self.seed, purpose as u64, self.step, self.sequence, layer as u64]);
-        Dropout::new(self.rate, key)
+        Dropout::new(self.rate, self.key(purpose, layer))
+    }
+
+    fn key(&self, purpose: Purpose, layer: usize) -> u64 {
+        dropout::key(&[self.seed, purpose as u64, self.step, self.sequence, layer as u64])
+    }
+
+    /// The keys of a layer's masks, of its attention and of its two increments; for devices that hash by themselves.
+    pub fn keys(&self, layer: usize) -> [u64; 3] {
+        [Purpose::Attention, Purpose::FirstIncrement, Purpose::SecondIncrement].map(|of| self.key(of, layer))
     }
 }
 
