@@ -1,0 +1,56 @@
+//! Both models and every ablation against the processor's engine in f64.
+#![cfg(feature = "wgpu")]
+
+mod common;
+
+use common::{Text, device, distance, double, engine, parameters, reference, small, small_transformer, worst_tensor};
+use kuramoto_engine::{Engine, Shape};
+use kuramoto_gpu::Gpu;
+use kuramoto_model::{Ablation, ModelConfig, ablation};
+
+/// What a gradient may be wrong by: so many times the error of the processor in f32.
+const TIMES: f64 = 3.0;
+/// Errors of the processor are not taken to be smaller than this: some of its sums are in f64.
+const FLOOR: f64 = 2e-7;
+/// What any one tensor may be wrong by.
+const TENSOR: f64 = 2e-5;
+
+/// The gradient of one batch.
+fn compare(gpu: &Gpu, what: &str, model: &ModelConfig, sequences: usize, context: usize) {
+    let shape = Shape { sequences, context, lanes: 1 };
+    let start = parameters(model, 5);
+    let text = Text::new(sequences, context, model.vocab(), 1);
+    let mut engine = engine(gpu, model, &shape, &start);
+    let found_loss = engine.gradient(&text.batch(), 3, 1).unwrap();
+    let found = double(&engine.last_gradient().unwrap());
+    let (loss, expected) = reference::<f64>(model, &shape, &start).gradient(&text.batch(), 1);
+    let (_, single) = reference::<f32>(model, &shape, &start).gradient(&text.batch(), 1);
+    let (worst, tensor) = worst_tensor(engine.layout(), &found, &expected);
+    let (error, own) = (distance(&found, &expected), distance(&single, &expected));
+    println!("{what}: {error:.1e} (f32 of the processor {own:.1e}), worst {worst:.1e} in {tensor}, loss {:.1e}", (found_loss - loss).abs() / loss);
+    assert!((found_loss - loss).abs() < 2e-6 * loss, "{what}: loss {found_loss}, not {loss}");
+    assert!(error <= TIMES * own.max(FLOOR), "{what}: {error:e}, the processor in f32 {own:e}");
+    assert!(worst <= TENSOR, "{what}: {worst:e} in {tensor}");
+}
+
+#[test]
+fn reference_model() {
+    let (gpu, _alone) = device();
+    compare(&gpu, "reference", &small().into(), 3, 33);
+}
+
+#[test]
+fn transformer() {
+    let (gpu, _alone) = device();
+    compare(&gpu, "transformer", &small_transformer().into(), 3, 33);
+}
+
+#[test]
+fn every_ablation() {
+    let (gpu, _alone) = device();
+    for row in Ablation::all() {
+        let mut config = small();
+        ablation::apply(&mut config, &[row.name]).unwrap();
+        compare(&gpu, row.name, &config.into(), 3, 33);
+    }
+}
