@@ -77,7 +77,6 @@ pub struct Arenas {
     pub parameters: Part,
     /// Gradients, [`SLABS`] times; each slab ends with the model's tables.
     pub slabs: Part,
-    slab: usize,
     /// The sum of the slabs.
     pub gradient: Part,
     /// The sum of squares of each chunk of the gradient.
@@ -121,7 +120,6 @@ impl Arenas {
         let arenas = Arenas {
             parameters: builder.buffer("parameters", padded),
             slabs: builder.buffer("slabs", trained(SLABS * slab)),
-            slab,
             gradient: builder.buffer("gradient", trained(padded)),
             squares: builder.buffer("squares", trained(padded.div_ceil(CHUNK))),
             moments: ["first moments", "second moments"].map(|name| builder.buffer(name, trained(padded))),
@@ -226,10 +224,5 @@ impl Arenas {
 
     fn chunks(&self) -> [usize; 3] {
         [self.places.padded.div_ceil(CHUNK), 1, 1]
-    }
-
-    /// Distance of slabs.
-    pub fn slab(&self) -> usize {
-        self.slab
     }
 }
