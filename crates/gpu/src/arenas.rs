@@ -144,7 +144,12 @@ impl Arenas {
 
     /// The gradients in all slabs from some element on, of which `len` elements of each slab are meant.
     fn gradients_at(&self, start: usize, len: usize) -> Part {
-        Part { start: self.slabs.start + start, len: self.slabs.len - start, touched: SLABS * len, ..self.slabs }
+        Part {
+            start: self.slabs.start + start,
+            len: self.slabs.len - start,
+            touched: SLABS * len,
+            ..self.slabs
+        }
     }
 
     /// The gradient of a parameter, or of several that are stacked, in all slabs.

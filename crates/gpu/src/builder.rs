@@ -91,7 +91,8 @@ impl Builder {
         let text = selected(rows.text, rows.flags);
         let mut source = format!("{}{}\n", self.sizes, rows.constants);
         source.push_str(kernel!("numeric"));
-        for (uses, part) in [("row_", kernel!("row")), ("batch.", kernel!("batch")), ("dropped(", kernel!("batch"))]
+        for (uses, part) in
+            [("row_", kernel!("row")), ("batch.", kernel!("batch")), ("dropped(", kernel!("batch"))]
         {
             if text.contains(uses) && !source.contains(part) {
                 source.push_str(part);
@@ -168,7 +169,10 @@ fn declared(source: &str) -> Vec<(u32, &str)> {
         let start = name.as_ptr() as usize - line.as_ptr() as usize;
         Some((number.parse().ok()?, start, start + name.len()))
     };
-    source.lines().filter_map(|line| parse(line).map(|(number, start, end)| (number, &line[start..end]))).collect()
+    source
+        .lines()
+        .filter_map(|line| parse(line).map(|(number, start, end)| (number, &line[start..end])))
+        .collect()
 }
 
 #[cfg(test)]

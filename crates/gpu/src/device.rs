@@ -108,7 +108,9 @@ impl Gpu {
         let offered = adapter.limits();
         if offered.max_storage_buffers_per_shader_stage < STORAGE_BUFFERS {
             let count = offered.max_storage_buffers_per_shader_stage;
-            return refused(format!("a kernel may use {count} buffers and needs {STORAGE_BUFFERS}: use another device"));
+            return refused(format!(
+                "a kernel may use {count} buffers and needs {STORAGE_BUFFERS}: use another device"
+            ));
         }
         let required_limits = wgpu::Limits {
             max_storage_buffers_per_shader_stage: STORAGE_BUFFERS,

@@ -51,7 +51,16 @@ impl GpuEngine {
             program.write(*part, values);
         }
         program.write(arenas.table, arenas.scalar_table.as_flattened());
-        Ok(GpuEngine { program, plan, model, sizes, buffers: arenas, device, norm: 0.0, read: Default::default() })
+        Ok(GpuEngine {
+            program,
+            plan,
+            model,
+            sizes,
+            buffers: arenas,
+            device,
+            norm: 0.0,
+            read: Default::default(),
+        })
     }
 
     /// What it launches.
@@ -124,7 +133,12 @@ impl GpuEngine {
     }
 
     /// Summed nats of the sequences of a micro-batch, from the losses of its rows.
-    fn sums<'a>(&self, losses: &'a [f32], length: usize, count: usize) -> impl Iterator<Item = f64> + use<'a> {
+    fn sums<'a>(
+        &self,
+        losses: &'a [f32],
+        length: usize,
+        count: usize,
+    ) -> impl Iterator<Item = f64> + use<'a> {
         let rows = losses.chunks(self.sizes.tokens).take(count);
         rows.map(move |row| row[..length].iter().map(|&loss| f64::from(loss)).sum())
     }

@@ -44,7 +44,8 @@ impl Matrix {
     /// These `width` columns, then those of `next`.
     pub fn beside(self, width: usize, next: Matrix) -> Matrix {
         // Both sides of a select are evaluated, so both must stay within their buffers.
-        let (left, right) = (format!("min({{c}}, {}u)", width - 1), format!("(max({{c}}, {width}u) - {width}u)"));
+        let (left, right) =
+            (format!("min({{c}}, {}u)", width - 1), format!("(max({{c}}, {width}u) - {width}u)"));
         let inner = self.read.replace("{c}", &left);
         let outer = next.read.replace("{c}", &right);
         let shifted = next.write.replace("{c}", &format!("({{c}} - {width}u)"));
@@ -73,14 +74,26 @@ impl Matrix {
     }
 }
 
-fn bindings(read: &[&Matrix], written: &Matrix, names: &[&'static str]) -> Vec<(&'static str, &'static str, bool)> {
+fn bindings(
+    read: &[&Matrix],
+    written: &Matrix,
+    names: &[&'static str],
+) -> Vec<(&'static str, &'static str, bool)> {
     let mut all: Vec<_> = read.iter().flat_map(|matrix| matrix.bindings(&[])).collect();
     all.extend(written.bindings(names));
     all
 }
 
 /// y (rows x n) = x (rows x k) w^T, w (n x k), plus a bias (n) that is bound as `bias`. What `y` writes is `written`.
-pub fn map(rows: usize, n: usize, k: usize, x: &Matrix, y: &Matrix, bias: bool, written: &[&'static str]) -> Product {
+pub fn map(
+    rows: usize,
+    n: usize,
+    k: usize,
+    x: &Matrix,
+    y: &Matrix,
+    bias: bool,
+    written: &[&'static str],
+) -> Product {
     let w = Matrix::rows("w", k, 0);
     let mut bound = bindings(&[x, &w], y, written);
     let mut store = y.store("i", "j");
@@ -104,7 +117,14 @@ pub fn map(rows: usize, n: usize, k: usize, x: &Matrix, y: &Matrix, bias: bool, 
 }
 
 /// dx (rows x k) = dy (rows x n) w, w (n x k). What `dx` writes is `written`.
-pub fn map_back(rows: usize, n: usize, k: usize, dy: &Matrix, dx: &Matrix, written: &[&'static str]) -> Product {
+pub fn map_back(
+    rows: usize,
+    n: usize,
+    k: usize,
+    dy: &Matrix,
+    dx: &Matrix,
+    written: &[&'static str],
+) -> Product {
     let w = Matrix::rows("w", k, 0);
     Product {
         m: rows,
@@ -123,7 +143,14 @@ pub fn map_back(rows: usize, n: usize, k: usize, dy: &Matrix, dx: &Matrix, writt
 
 /// dw (n x k), in slabs, += dy^T x, dy (rows x n), x (rows x k); with a bias, whose gradient lies so many elements after
 /// dw's first, its gradient += the column sums of dy.
-pub fn weight_gradient(rows: usize, n: usize, k: usize, dy: &Matrix, x: &Matrix, bias: Option<usize>) -> Product {
+pub fn weight_gradient(
+    rows: usize,
+    n: usize,
+    k: usize,
+    dy: &Matrix,
+    x: &Matrix,
+    bias: Option<usize>,
+) -> Product {
     let add = |index: String| format!("let place = z * SLAB + {index}; dw[place] = dw[place] + v;");
     let dw = Matrix::stored(&["dw"], "");
     Product {
@@ -229,7 +256,13 @@ impl Attention {
     }
 
     /// dscores, key (T x width) -> dquery (T x width)
-    pub fn query_gradient(&self, width: usize, key: &Matrix, dquery: &Matrix, written: &[&'static str]) -> Product {
+    pub fn query_gradient(
+        &self,
+        width: usize,
+        key: &Matrix,
+        dquery: &Matrix,
+        written: &[&'static str],
+    ) -> Product {
         let dscores = Matrix::new("dscores", SQUARE);
         Product {
             bindings: bindings(&[&dscores, key], dquery, written),
@@ -241,7 +274,13 @@ impl Attention {
     }
 
     /// dscores, query (T x width) -> dkey (T x width)
-    pub fn key_gradient(&self, width: usize, query: &Matrix, dkey: &Matrix, written: &[&'static str]) -> Product {
+    pub fn key_gradient(
+        &self,
+        width: usize,
+        query: &Matrix,
+        dkey: &Matrix,
+        written: &[&'static str],
+    ) -> Product {
         let dscores = Matrix::new("dscores", SQUARE);
         Product {
             bindings: bindings(&[&dscores, query], dkey, written),
@@ -253,7 +292,13 @@ impl Attention {
     }
 
     /// coupling with its dropout, dmeans (T x width) -> dvalues (T x width)
-    pub fn value_gradient(&self, width: usize, dmeans: &Matrix, dvalues: &Matrix, written: &[&'static str]) -> Product {
+    pub fn value_gradient(
+        &self,
+        width: usize,
+        dmeans: &Matrix,
+        dvalues: &Matrix,
+        written: &[&'static str],
+    ) -> Product {
         let coupling = Matrix::new("coupling", SQUARE);
         Product {
             bindings: bindings(&[&coupling, dmeans], dvalues, written),

@@ -30,16 +30,22 @@ pub(crate) enum Mode {
 
 /// One of the two models.
 pub(crate) enum Model {
-    Kuramoto(Kuramoto),
-    Transformer(Transformer),
+    Kuramoto(Box<Kuramoto>),
+    Transformer(Box<Transformer>),
 }
 
 /// Runs an expression with whichever network it is.
 macro_rules! with_model {
     ($model:expr, |$network:ident| $body:expr) => {
         match $model {
-            $crate::memory::Model::Kuramoto($network) => $body,
-            $crate::memory::Model::Transformer($network) => $body,
+            $crate::memory::Model::Kuramoto(network) => {
+                let $network = &**network;
+                $body
+            }
+            $crate::memory::Model::Transformer(network) => {
+                let $network = &**network;
+                $body
+            }
         }
     };
 }
@@ -69,8 +75,10 @@ pub(crate) fn fit(
     limits: &Limits,
 ) -> Result<Planned> {
     let network = match model {
-        ModelConfig::Kuramoto(config) => Model::Kuramoto(Kuramoto::new(config.clone(), context)?),
-        ModelConfig::Transformer(config) => Model::Transformer(Transformer::new(config.clone(), context)?),
+        ModelConfig::Kuramoto(config) => Model::Kuramoto(Box::new(Kuramoto::new(config.clone(), context)?)),
+        ModelConfig::Transformer(config) => {
+            Model::Transformer(Box::new(Transformer::new(config.clone(), context)?))
+        }
     };
     let mut least = Err(refusal("a batch has no sequences: it must have at least one".into()));
     let mut tried = 0;

@@ -105,7 +105,9 @@ mod tests {
         assert_eq!(places.start("gates.wk.weight"), weights + 72);
         assert_eq!(places.start("gates.wv.weight"), weights + 144);
         assert_eq!(places.start("layers.1.ffn.up.weight"), places.start("layers.1.ffn.gate.weight") + 72);
-        for name in ["gates.wq.bias", "tau", "layers.0.omega", "layers.1.ffn.down.bias", "proto", "logit_scale"] {
+        for name in
+            ["gates.wq.bias", "tau", "layers.0.omega", "layers.1.ffn.down.bias", "proto", "logit_scale"]
+        {
             assert_eq!(places.start(name) % ALIGNMENT, 0, "{name}");
         }
         let values: Vec<f32> = (0..network.layout().count()).map(|i| i as f32).collect();

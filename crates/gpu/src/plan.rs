@@ -116,6 +116,10 @@ impl fmt::Display for Plan {
         }
         let (launches, kernels) = (self.step().count(), self.kernels.len());
         let megabytes = self.bytes() as f64 / 1e6;
-        write!(f, "{launches} launches of {kernels} kernels, {megabytes:.1} MB in {} buffers", self.buffers.len())
+        write!(
+            f,
+            "{launches} launches of {kernels} kernels, {megabytes:.1} MB in {} buffers",
+            self.buffers.len()
+        )
     }
 }

@@ -103,15 +103,26 @@ const LARGE: Tile = Tile { m: 128, n: 128, k: 8, thread: 8 };
 /// 4 x 4 elements a thread: more workgroups.
 const SMALL: Tile = Tile { m: 64, n: 64, k: 16, thread: 4 };
 /// A device should have so many workgroups to share out.
-const ENOUGH_GROUPS: usize = 256;
+const ENOUGH_GROUPS: usize = 128;
+/// Large tiles may compute so many times what small ones do: a part of the last tile of a row or column is wasted.
+const WASTE: f64 = 1.15;
 
 impl Tile {
     /// Large tiles where they are filled and there are enough of them. The choice depends on sizes alone: another
     /// tile would give other roundings.
     pub fn for_products(products: &[Product]) -> Tile {
-        let filled = products.iter().all(|product| product.m >= LARGE.m && product.n >= LARGE.n);
+        let filled = LARGE.computed(products) <= WASTE * SMALL.computed(products);
         let enough = total(products, LARGE) >= ENOUGH_GROUPS;
         if filled && enough { LARGE } else { SMALL }
+    }
+
+    /// Terms of all sums, those of whole tiles.
+    fn computed(self, products: &[Product]) -> f64 {
+        let terms = |product: &Product| {
+            let [x, y, _] = product.tiles(self);
+            (x * self.n * y * self.m) as f64 * (product.k * product.batch) as f64
+        };
+        products.iter().map(terms).sum()
     }
 
     fn threads(self) -> usize {
@@ -150,11 +161,16 @@ pub fn source(products: &[Product], tile: Tile) -> String {
     cases(w, products, "fn store(part: u32, z: u32, i: u32, j: u32, v: f32)", |p| p.store.clone());
     let with_sums = products.iter().any(|product| product.row_sums.is_some());
     if with_sums {
-        cases(w, products, "fn store_sum(part: u32, z: u32, i: u32, v: f32)", |p| p.row_sums.clone().unwrap_or_default());
+        cases(w, products, "fn store_sum(part: u32, z: u32, i: u32, v: f32)", |p| {
+            p.row_sums.clone().unwrap_or_default()
+        });
     }
     let threads = tile.threads();
     line!(w, "@compute @workgroup_size({threads})");
-    line!(w, "fn product(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,");
+    line!(
+        w,
+        "fn product(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,"
+    );
     line!(w, "    @builtin(local_invocation_index) at: u32) {{");
     locate(w, products, tile);
     let across = tile_n / thread;
@@ -166,15 +182,23 @@ pub fn source(products: &[Product], tile: Tile) -> String {
     // Bounds: k0 grows by a whole tile in every round and ends at k_end; loads are guarded by m, n and k_end.
     line!(w, "for (var k0 = k_begin; k0 < k_end; k0 += {tile_k}u) {{");
     for (side, size, row, bound) in [("a", tile_m, row_a, "m"), ("b", tile_n, row_b, "n")] {
-        let (first, args) = if side == "a" { ("i0", "first + x, k0 + k") } else { ("j0", "k0 + k, first + x") };
-        line!(w, "for (var l = 0u; l < {}u; l++) {{ let index = l * {threads}u + at;", size * tile_k / threads);
+        let (first, args) =
+            if side == "a" { ("i0", "first + x, k0 + k") } else { ("j0", "k0 + k, first + x") };
+        line!(
+            w,
+            "for (var l = 0u; l < {}u; l++) {{ let index = l * {threads}u + at;",
+            size * tile_k / threads
+        );
         line!(w, "let x = select(index % {size}u, index / {tile_k}u, {side}_along_k); let first = {first};");
         line!(w, "let k = select(index / {size}u, index % {tile_k}u, {side}_along_k); var v = 0.0;");
         line!(w, "if first + x < {bound} && k0 + k < k_end {{ v = load_{side}(part, z, {args}); }}");
         line!(w, "tile_{side}[k * {row}u + x] = v; }}");
     }
     line!(w, "workgroupBarrier();");
-    line!(w, "for (var k = 0u; k < {tile_k}u; k++) {{ let pa = k * {row_a}u + ti; let pb = k * {row_b}u + tj;");
+    line!(
+        w,
+        "for (var k = 0u; k < {tile_k}u; k++) {{ let pa = k * {row_a}u + ti; let pb = k * {row_b}u + tj;"
+    );
     for j in 0..thread / 4 {
         let at = |d: usize| format!("tile_b[pb + {}u]", 4 * j + d);
         line!(w, "let b{j} = vec4<f32>({}, {}, {}, {});", at(0), at(1), at(2), at(3));
@@ -192,7 +216,10 @@ pub fn source(products: &[Product], tile: Tile) -> String {
     }
     line!(w, "workgroupBarrier(); }}");
     if with_sums {
-        line!(w, "if j0 == 0u && at < {tile_m}u && i0 + at < m {{ store_sum(part, z, i0 + at, row_sum_a); }}");
+        line!(
+            w,
+            "if j0 == 0u && at < {tile_m}u && i0 + at < m {{ store_sum(part, z, i0 + at, row_sum_a); }}"
+        );
     }
     // One check for four columns where they end together: a compiler takes seconds over one for each element.
     let whole = products.iter().all(|product| product.n % 4 == 0);

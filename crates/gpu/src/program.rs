@@ -48,7 +48,8 @@ impl Program {
             .buffers
             .iter()
             .map(|buffer| {
-                let kind = if buffer.uniform { wgpu::BufferUsages::UNIFORM } else { wgpu::BufferUsages::STORAGE };
+                let kind =
+                    if buffer.uniform { wgpu::BufferUsages::UNIFORM } else { wgpu::BufferUsages::STORAGE };
                 make(&buffer.name, buffer.len, usage | kind)
             })
             .collect();
@@ -96,7 +97,11 @@ impl Program {
     pub fn run(&self, cleared: &[Part], phases: &[&Phase]) {
         let mut encoder = self.opened.device.create_command_encoder(&Default::default());
         for part in cleared {
-            encoder.clear_buffer(&self.buffers[part.buffer], 4 * part.start as u64, Some(4 * part.len as u64));
+            encoder.clear_buffer(
+                &self.buffers[part.buffer],
+                4 * part.start as u64,
+                Some(4 * part.len as u64),
+            );
         }
         let mut pass = encoder.begin_compute_pass(&Default::default());
         for launch in phases.iter().flat_map(|phase| &phase.0) {
@@ -124,7 +129,9 @@ impl Program {
         let waited = self.opened.device.poll(wgpu::PollType::wait_indefinitely());
         self.opened.check()?;
         if let Err(error) = waited {
-            return Err(self.opened.error(format!("it does not finish ({error}): resume from the last checkpoint")));
+            return Err(self
+                .opened
+                .error(format!("it does not finish ({error}): resume from the last checkpoint")));
         }
         let view = match slice.get_mapped_range() {
             Ok(view) => view,
@@ -153,7 +160,8 @@ fn compile(device: &wgpu::Device, kernel: &crate::plan::Kernel) -> wgpu::Compute
     // SAFETY: every loop of a kernel counts to a constant or to a length that the engine checks, and every index is below
     // the length of its part: rows come from the workgroups of the plan, columns are compared with their count, tokens
     // are checked by the engine. Bounding loops again made one kernel 140 times slower on a software device.
-    let module = unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };
+    let module =
+        unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };
     let compilation_options =
         wgpu::PipelineCompilationOptions { zero_initialize_workgroup_memory: false, ..Default::default() };
     device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {

@@ -62,7 +62,8 @@ fn functions(gpu: &Gpu, change: &dyn Fn(&mut Plan)) -> Result<((f64, &'static st
         })
         .collect();
     let mut builder = Builder::new(format!("const COUNT: u32 = {}u;", inputs.len()));
-    let (given, out) = (builder.buffer("inputs", 2 * inputs.len()), builder.buffer("outputs", 8 * inputs.len()));
+    let (given, out) =
+        (builder.buffer("inputs", 2 * inputs.len()), builder.buffer("outputs", 8 * inputs.len()));
     let subnormal = builder.buffer("subnormal", 2);
     builder.rows(Rows {
         name: "functions",
@@ -85,8 +86,7 @@ fn functions(gpu: &Gpu, change: &dyn Fn(&mut Plan)) -> Result<((f64, &'static st
     for ([x, t], found) in inputs.iter().zip(out.chunks(8)) {
         for ((name, expected), &found) in expected(f64::from(*x), f64::from(*t)).into_iter().zip(found) {
             let error = (f64::from(found) - expected).abs() / expected.abs().max(1.0);
-            // Not a number is an error too.
-            if !(error <= FUNCTION) {
+            if error.is_nan() || error > FUNCTION {
                 let why = format!(
                     "it computes {name} of {x} as {found} instead of {expected:.9}: update its driver, or train on the \
                      processor"
@@ -153,7 +153,7 @@ fn gradient<N: Network<f32> + Network<f64>>(
         let (found, expected) = (tensor.slot.slice(&found), tensor.slot.slice(expected));
         let difference = norm(&mut found.iter().zip(expected).map(|(&a, b)| f64::from(a) - b));
         let error = difference / norm(&mut expected.iter().copied()).max(least);
-        if !(error <= TENSOR) {
+        if error.is_nan() || error > TENSOR {
             let why = format!(
                 "the gradient of {} in the {} model is wrong by {error:.1e} of its size, and {TENSOR:.0e} is allowed: \
                  update its driver, or train on the processor",

@@ -1,5 +1,6 @@
 //! Plans without a device.
 #![cfg(feature = "wgpu")]
+#![allow(clippy::print_stdout)] // measured errors, for whoever runs it with --nocapture
 
 use kuramoto_gpu::{DEFAULT_MEMORY, Limits, Plan, plan};
 use kuramoto_model::{KuramotoConfig, ModelConfig, TransformerConfig};

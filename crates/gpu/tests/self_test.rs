@@ -1,5 +1,6 @@
 //! The self-test passes on a good device, and notices a wrong kernel.
 #![cfg(feature = "wgpu")]
+#![allow(clippy::print_stdout)] // measured errors, for whoever runs it with --nocapture
 
 mod common;
 
@@ -24,7 +25,11 @@ fn wrong_kernels_are_noticed() {
         // The clip of the exponential's range is lost.
         ("select(e, 0.0, x < -87.3)", "e + 1e-5", "exponential"),
         // One sign of the tangent.
-        ("psi[c] * mean[c + K] - psi[c + K] * mean[c]", "psi[c] * mean[c + K] + psi[c + K] * mean[c]", "gradient"),
+        (
+            "psi[c] * mean[c + K] - psi[c + K] * mean[c]",
+            "psi[c] * mean[c + K] + psi[c + K] * mean[c]",
+            "gradient",
+        ),
         // Dropout keeps everything.
         ("hash(index, key) < batch.threshold", "hash(index, key) > 0xFFFFFFF0u", "gradient"),
         // A product leaves its last row out.

@@ -1,9 +1,12 @@
 //! Steps, bits, dropout, lengths and micro-batches.
 #![cfg(feature = "wgpu")]
+#![allow(clippy::print_stdout)] // measured errors, for whoever runs it with --nocapture
 
 mod common;
 
-use common::{Text, device, distance, double, engine, parameters, reference, small, small_transformer, worst_tensor};
+use common::{
+    Text, device, distance, double, engine, parameters, reference, small, small_transformer, worst_tensor,
+};
 use kuramoto_engine::{Arenas, Batch, Device, Engine, Error, Evaluator, Shape, Update};
 use kuramoto_gpu::Gpu;
 use kuramoto_model::{KuramotoConfig, ModelConfig, ParameterKind, TransformerConfig};
@@ -26,12 +29,13 @@ fn assert_gradient(gpu: &Gpu, what: &str, model: &ModelConfig, shape: &Shape, te
     let found_loss = engine.gradient(&text.batch(), 3, 2).unwrap();
     let found = double(&engine.last_gradient().unwrap());
     let (loss, expected) = reference::<f64>(model, shape, &start).gradient(&text.batch(), 2);
-    let (error, (worst, tensor)) = (distance(&found, &expected), worst_tensor(engine.layout(), &found, &expected));
+    let (error, (worst, tensor)) =
+        (distance(&found, &expected), worst_tensor(engine.layout(), &found, &expected));
     println!("{what}: {error:.1e}, worst {worst:.1e} in {tensor}");
-    assert!((found_loss - loss).abs() < 2e-6 * loss, "{what}: loss {found_loss}, not {loss}");
+    assert!((found_loss - loss).abs() <= 2e-6 * loss, "{what}: loss {found_loss}, not {loss}");
     assert!(error < 3e-6 && worst < 3e-5, "{what}: {error:e}, {worst:e} in {tensor}");
     let norm = expected.iter().map(|x| x * x).sum::<f64>().sqrt();
-    assert!((engine.norm().unwrap() - norm).abs() < 1e-6 * norm, "{what}: the norm");
+    assert!((engine.norm().unwrap() - norm).abs() <= 1e-6 * norm, "{what}: the norm");
 }
 
 /// One element kept or dropped wrongly would be wrong by far more than rounding.
@@ -169,16 +173,15 @@ fn unusual_sizes() {
         (256, 7, 7, 1, 2, 5),
         (2, 65, 5, 1, 1, 65),
         (19, 132, 3, 1, 2, 129),
-        (205, 128, 1, 1, 70, 64),
+        // Enough rows for large tiles.
+        (64, 128, 1, 1, 80, 64),
     ];
     for (vocab, width, heads, layers, sequences, context) in cases {
         let kuramoto = KuramotoConfig { vocab, width, heads, layers, dropout: 0.1, ..small() };
-        let transformer = TransformerConfig { vocab, width, heads, layers, dropout: 0.1, ..small_transformer() };
+        let transformer =
+            TransformerConfig { vocab, width, heads, layers, dropout: 0.1, ..small_transformer() };
         let shape = Shape { sequences, context, lanes: 1 };
         for model in [ModelConfig::from(kuramoto), transformer.into()] {
-            if vocab == 1 || (width == 128 && model.kind().name() == "transformer") {
-                continue;
-            }
             let text = Text::new(sequences, context, vocab, 1);
             let what = format!("vocabulary {vocab}, width {width}, heads {heads}, {sequences} x {context}");
             assert_gradient(&gpu, &what, &model, &shape, &text);

@@ -14,9 +14,9 @@
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 //endif
 //if backward
-@group(0) @binding(1) var<storage, read> z: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 //if angle
+@group(0) @binding(1) var<storage, read> z: array<f32>;
 @group(0) @binding(3) var<storage, read_write> angle: array<f32>;
 //endif
 //endif

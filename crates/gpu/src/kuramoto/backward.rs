@@ -87,7 +87,7 @@ impl KuramotoPlan {
         let (dincrement, middle) = (Matrix::rows("dincrement", k, 0), Matrix::rows("middle", k, 0));
         let dtheta = Matrix::rows("dtheta", k, 0).added();
         let buffers = &self.layers[layer];
-        let bindings = vec![
+        let bindings = [
             ("dincrement", self.scratch.dincrement),
             ("middle", buffers.middle),
             ("wide", buffers.wide),
@@ -112,7 +112,8 @@ impl KuramotoPlan {
                     map_back(rows, 4 * k, k, &dwide, &dtheta, &["dtheta"]),
                     weight_gradient(rows, 4 * k, k, &dwide, &middle, None),
                 ];
-                let (down_bound, first_bound) = (with("down.weight", 2 * k * k), with("gate.weight", 4 * k * k));
+                let (down_bound, first_bound) =
+                    (with("down.weight", 2 * k * k), with("gate.weight", 4 * k * k));
                 self.builder.products("down back", &down, &down_bound);
                 self.builder.products("gate and up back", &first, &first_bound);
             }

@@ -108,7 +108,8 @@ impl KuramotoPlan {
             ("psi", buffers.psi),
             ("contracted", buffers.contracted_values),
         ];
-        let flags: &[&str] = if self.transports_values() { &["contract", "transport"] } else { &["contract"] };
+        let flags: &[&str] =
+            if self.transports_values() { &["contract", "transport"] } else { &["contract"] };
         self.row_kernel("contract frames", kernel!("frame"), "contract", flags, "", &bindings);
     }
 

@@ -337,7 +337,10 @@ impl KuramotoPlan {
 
     /// A head's columns of a matrix with rows of `stride`, from `first` on.
     fn head_columns(&self, name: &'static str, stride: usize, first: usize) -> Matrix {
-        Matrix::new(name, &format!("(z / HEADS * T + {{r}}) * {stride}u + {first}u + (z % HEADS) * KH + {{c}}"))
+        Matrix::new(
+            name,
+            &format!("(z / HEADS * T + {{r}}) * {stride}u + {first}u + (z % HEADS) * KH + {{c}}"),
+        )
     }
 
     /// Columns that attention averages in a head.

@@ -50,8 +50,7 @@ impl TransformerPlan {
     /// normal -> queries, keys, values; the first two turned by RoPE
     fn map_and_rotate(&mut self, layer: usize) {
         let (rows, d) = (self.sizes.rows(), self.config.width);
-        let product =
-            map(rows, 3 * d, d, &self.normalized(), &Matrix::rows("qkv", 3 * d, 0), true, &["qkv"]);
+        let product = map(rows, 3 * d, d, &self.normalized(), &Matrix::rows("qkv", 3 * d, 0), true, &["qkv"]);
         let qkv = self.layers[layer].qkv;
         let bindings = [
             ("normal", self.layers[layer].normal1),
@@ -78,8 +77,7 @@ impl TransformerPlan {
         let scores = attention.scores(width, &self.section("qkv", 0), &self.section("qkv", 1));
         let mix = attention.mix(width, &self.section("qkv", 2), &self.head_columns("mixed"), &["mixed"]);
         let buffers = &self.layers[layer];
-        let bindings =
-            [("qkv", buffers.qkv), ("coupling", buffers.attention), ("mixed", buffers.mixed)];
+        let bindings = [("qkv", buffers.qkv), ("coupling", buffers.attention), ("mixed", buffers.mixed)];
         let (keys, coupling) = (self.arenas.keys_of(&self.sizes, layer, 0), buffers.attention);
         self.builder.products("scores", &[scores], &bindings);
         self.builder.rows(Rows {

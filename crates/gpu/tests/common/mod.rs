@@ -31,9 +31,8 @@ impl Text {
     /// Random bytes below `vocab`.
     pub fn new(sequences: usize, length: usize, vocab: usize, seed: u64) -> Text {
         let mut stream = random::stream(seed, 1);
-        let mut draw = || {
-            (0..sequences * length).map(|_| random::below_u32(&mut stream, vocab as u32) as u8).collect()
-        };
+        let mut draw =
+            || (0..sequences * length).map(|_| random::below_u32(&mut stream, vocab as u32) as u8).collect();
         Text { tokens: draw(), targets: draw(), length }
     }
 
@@ -112,11 +111,14 @@ impl<F: kuramoto_kernels::Real, N: Network<F>> Reference for On<F, N> {
 }
 
 /// The processor's engine in f64 or f32, with these parameters.
-pub fn reference<F: kuramoto_kernels::Real>(model: &ModelConfig, shape: &Shape, parameters: &[f32]) -> Box<dyn Reference>
+pub fn reference<F: kuramoto_kernels::Real + 'static>(
+    model: &ModelConfig,
+    shape: &Shape,
+    parameters: &[f32],
+) -> Box<dyn Reference>
 where
     Kuramoto: Network<F>,
     Transformer: Network<F>,
-    F: 'static,
 {
     let set = |own: &mut [F]| {
         own.iter_mut().zip(parameters).for_each(|(own, &x)| *own = F::from_f64(f64::from(x)));
