@@ -6,10 +6,11 @@ use crate::device::Opened;
 use crate::memory::{Model, Planned, with_model};
 use crate::plan::Plan;
 use crate::program::Program;
-use kuramoto_engine::{Arenas, Batch, Engine, Evaluator, Result, Update};
+use kuramoto_engine::{Arenas, Batch, Engine, Evaluator, Result, Timings, Update};
 use kuramoto_kernels::Dropout;
 use kuramoto_model::{Error as ModelError, Layout, Network, SequenceDropout};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What changes from batch to batch; `batch.wgsl` has the same fields.
 #[repr(C)]
@@ -37,6 +38,7 @@ pub struct GpuEngine {
     buffers: Buffers,
     device: String,
     norm: f64,
+    timings: Timings,
     /// What was read back: parameters and moments.
     read: [Vec<f32>; 3],
 }
@@ -51,16 +53,8 @@ impl GpuEngine {
             program.write(*part, values);
         }
         program.write(arenas.table, arenas.scalar_table.as_flattened());
-        Ok(GpuEngine {
-            program,
-            plan,
-            model,
-            sizes,
-            buffers: arenas,
-            device,
-            norm: 0.0,
-            read: Default::default(),
-        })
+        let (norm, timings, read) = (0.0, Timings::default(), Default::default());
+        Ok(GpuEngine { program, plan, model, sizes, buffers: arenas, device, norm, timings, read })
     }
 
     /// What it launches.
@@ -222,7 +216,7 @@ impl Engine for GpuEngine {
         self.check_batch(batch)?;
         let rate = with_model!(&self.model, |network| Network::<f32>::dropout(network));
         let dropout = SequenceDropout { rate, seed, step, sequence: 0 };
-        let Program { forward, backward, finish, .. } = &self.program;
+        let (started, Program { forward, backward, finish, .. }) = (Instant::now(), &self.program);
         let mut loss = 0.0;
         for first in self.micro_batches(batch) {
             let count = self.feed(batch, first, dropout);
@@ -235,6 +229,7 @@ impl Engine for GpuEngine {
             loss += self.sums(&losses, batch.length, count).sum::<f64>();
             self.norm = squares.iter().map(|&x| f64::from(x)).sum::<f64>().sqrt();
         }
+        self.timings.lanes = started.elapsed().as_secs_f64();
         Ok(loss * (1.0 / batch.tokens.len() as f64))
     }
 
@@ -247,6 +242,11 @@ impl Engine for GpuEngine {
         self.program.write(self.buffers.decays, &self.buffers.places.decays(update.decays));
         self.program.run(&[], &[&self.program.update]);
         self.program.opened().check()
+    }
+
+    /// The gradient is one figure: nothing waits for its parts. The update runs while the processor goes on.
+    fn timings(&self) -> Timings {
+        self.timings
     }
 
     fn parameters(&mut self) -> Result<&[f32]> {

@@ -209,3 +209,24 @@ fn bad_input_is_refused_with_a_sentence() {
     let refused = gpu.planned_bytes(&deep, &shape).unwrap_err().to_string();
     assert!(refused.contains("take"), "{refused}");
 }
+
+/// A loss that is not a number must be seen: the trainer stops at it.
+#[test]
+fn what_is_not_finite_reaches_the_loss() {
+    let (gpu, _alone) = device();
+    for model in models(0.0) {
+        let shape = Shape { sequences: 2, context: 8, lanes: 1 };
+        let text = Text::new(2, 8, model.vocab(), 1);
+        let mut start = parameters(&model, 5);
+        let layout = engine(&gpu, &model, &shape, &start).layout().clone();
+        for tensor in layout.tensors() {
+            let (at, kept) = (tensor.slot.start, start[tensor.slot.start]);
+            start[at] = f32::NAN;
+            let mut engine = engine(&gpu, &model, &shape, &start);
+            let loss = engine.gradient(&text.batch(), 3, 1).unwrap();
+            let unused_byte = tensor.name == "emb" && !text.batch().tokens.contains(&0);
+            assert!(loss.is_nan() || unused_byte, "{}: {loss}", tensor.name);
+            start[at] = kept;
+        }
+    }
+}

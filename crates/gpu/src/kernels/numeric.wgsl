@@ -61,11 +61,12 @@ fn log_1p(e: f32) -> f32 {
     return fma(2.0 * s * z, p, 2.0 * s);
 }
 
-// log x of a normal x > 0.
+// log x of a normal x > 0. What is not finite stays: it must reach the loss.
 fn logarithm(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let n = f32(i32(bits >> 23u) - 127);
-    return fma(n, 0.693147181, log_1p(bitcast<f32>((bits & 0x7FFFFFu) | 0x3F800000u) - 1.0));
+    let y = fma(n, 0.693147181, log_1p(bitcast<f32>((bits & 0x7FFFFFu) | 0x3F800000u) - 1.0));
+    return select(y, x, bits >= 0x7F800000u);
 }
 
 fn sigmoid(x: f32) -> f32 {

@@ -162,7 +162,7 @@ pub fn distance(found: &[f64], expected: &[f64]) -> f64 {
 /// The tensor of a gradient that is most wrong, and by how much: the norm of its difference over its norm, or over a
 /// hundredth of the whole gradient's if that is larger. A scalar whose terms cancel has no digits to compare.
 pub fn worst_tensor(layout: &Layout, found: &[f64], expected: &[f64]) -> (f64, String) {
-    let least = 1e-2 * norm(expected.iter().copied());
+    let least = (1e-2 * norm(expected.iter().copied())).max(1e-300);
     let errors = layout.tensors().iter().map(|tensor| {
         let (found, expected) = (tensor.slot.slice(found), tensor.slot.slice(expected));
         let error = difference(found, expected) / norm(expected.iter().copied()).max(least);
