@@ -1,8 +1,9 @@
-//! What both models' plans share: sizes, parameters and their state, inputs, slabs of gradients, the optimizer.
+//! What both models' plans share: sizes, parameters and their state, inputs, slabs of gradients, the
+//! optimizer.
 
 use crate::builder::{Builder, CHUNK, Rows, kernel};
 use crate::places::Places;
-use crate::plan::{ALIGNMENT, Part};
+use crate::plan::{ALIGNMENT, Part, Plan};
 use crate::product::{SLABS, slab_rows};
 
 /// The sizes of a micro-batch.
@@ -69,8 +70,13 @@ impl Sizes {
     }
 }
 
+/// A model's plan, what both models have, and buffers that are filled once.
+pub type ModelPlan = (Plan, Arenas, Vec<(Part, Vec<f32>)>);
+
 /// Buffers that both models have.
 pub struct Arenas {
+    /// What changes from batch to batch.
+    pub batch: Part,
     /// Where tensors lie.
     pub places: Places,
     /// All parameters.
@@ -118,6 +124,7 @@ impl Arenas {
         let (rows, padded) = (sizes.rows(), places.padded);
         let trained = |len: usize| if sizes.training { len } else { 0 };
         let arenas = Arenas {
+            batch: builder.batch,
             parameters: builder.buffer("parameters", padded),
             slabs: builder.buffer("slabs", trained(SLABS * slab)),
             gradient: builder.buffer("gradient", trained(padded)),

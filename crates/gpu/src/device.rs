@@ -96,7 +96,7 @@ impl Gpu {
         let all = found();
         let Some(adapter) = all.get(index) else {
             let why = match all.len() {
-                0 => "this machine has no graphics device that Vulkan, Metal or Direct3D 12 can use: install its \
+                0 => "this machine has no graphics device for Vulkan, Metal or Direct3D 12: install its \
                       driver, or train on the processor"
                     .into(),
                 count => format!("there are {count}: choose from 0 to {}", count - 1),
@@ -143,12 +143,15 @@ impl Gpu {
                 on_loss(format!("the device was lost ({message}): resume from the last checkpoint"));
             }
         });
-        let limits = Limits { largest_buffer: description.largest_buffer, memory: DEFAULT_MEMORY };
+        // Kernels count elements and bytes in 32 bits.
+        let largest_buffer = description.largest_buffer.min(u64::from(u32::MAX));
+        let limits = Limits { largest_buffer, memory: DEFAULT_MEMORY };
         let opened = Opened { name: description.to_string(), device, queue, failure };
         Ok(Gpu { opened: Arc::new(opened), limits })
     }
 
-    /// Allows engines so many bytes. Batches that need more are cut into micro-batches, which changes roundings.
+    /// Allows engines so many bytes. Batches that need more are cut into micro-batches, which changes
+    /// roundings.
     pub fn with_memory(self, bytes: u64) -> Gpu {
         Gpu { limits: Limits { memory: bytes, ..self.limits }, ..self }
     }

@@ -1,10 +1,10 @@
-//! Training and evaluation on a device: batches are cut into micro-batches, which run one after the other and add to
-//! the same slabs of gradients.
+//! Training and evaluation on a device: batches are cut into micro-batches, which run one after the other and
+//! add to the same slabs of gradients.
 
 use crate::arenas::{Arenas as Buffers, Sizes};
 use crate::device::Opened;
 use crate::memory::{Model, Planned, with_model};
-use crate::plan::Plan;
+use crate::plan::{Part, Plan};
 use crate::program::Program;
 use kuramoto_engine::{Arenas, Batch, Engine, Evaluator, Result, Timings, Update};
 use kuramoto_kernels::Dropout;
@@ -13,8 +13,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// What changes from batch to batch; `batch.wgsl` has the same fields.
-#[repr(C)]
-#[derive(Clone, Copy)]
 struct BatchNumbers {
     length: u32,
     sequences: u32,
@@ -67,7 +65,7 @@ impl GpuEngine {
         self.download(self.buffers.gradient)
     }
 
-    fn download(&self, part: crate::plan::Part) -> Result<Vec<f32>> {
+    fn download(&self, part: Part) -> Result<Vec<f32>> {
         let [arena] = self.program.read([part])?;
         Ok(self.buffers.places.gather(&arena))
     }
@@ -81,7 +79,8 @@ impl GpuEngine {
         (0..batch.sequences()).step_by(self.sizes.sequences)
     }
 
-    /// Sends the micro-batch that begins at a sequence, padded to its planned size. Returns how many sequences it has.
+    /// Sends the micro-batch that begins at a sequence, padded to its planned size. Returns how many
+    /// sequences it has.
     fn feed(&self, batch: &Batch<'_>, first: usize, dropout: SequenceDropout) -> usize {
         let count = self.sizes.sequences.min(batch.sequences() - first);
         let padded = |bytes: &[u8]| {
@@ -102,8 +101,7 @@ impl GpuEngine {
             scale: mask.scale() as f32,
             weight: (1.0 / batch.tokens.len() as f64) as f32,
         };
-        let uniform = crate::plan::Part { buffer: 0, start: 0, len: 8, touched: 8 };
-        self.program.write(uniform, &numbers.words());
+        self.program.write(self.buffers.batch, &numbers.words());
         if mask.is_active() {
             self.program.write(self.buffers.keys, &self.keys(first, dropout));
         }

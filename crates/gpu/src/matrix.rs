@@ -1,5 +1,5 @@
-//! How the elements of a matrix are read and written by a product, as WGSL; and the products that both models are made
-//! of.
+//! How the elements of a matrix are read and written by a product, as WGSL; and the products that both models
+//! are made of.
 
 use crate::product::{Causal, Load, Product};
 
@@ -84,7 +84,8 @@ fn bindings(
     all
 }
 
-/// y (rows x n) = x (rows x k) w^T, w (n x k), plus a bias (n) that is bound as `bias`. What `y` writes is `written`.
+/// y (rows x n) = x (rows x k) w^T, w (n x k), plus a bias (n) that is bound as `bias`. What `y` writes is
+/// `written`.
 pub fn map(
     rows: usize,
     n: usize,
@@ -141,8 +142,8 @@ pub fn map_back(
     }
 }
 
-/// dw (n x k), in slabs, += dy^T x, dy (rows x n), x (rows x k); with a bias, whose gradient lies so many elements after
-/// dw's first, its gradient += the column sums of dy.
+/// dw (n x k), in slabs, += dy^T x, dy (rows x n), x (rows x k); with a bias, whose gradient lies so many
+/// elements after dw's first, its gradient += the column sums of dy.
 pub fn weight_gradient(
     rows: usize,
     n: usize,
@@ -185,8 +186,8 @@ pub fn swiglu_gradient(hidden: usize) -> Matrix {
     Matrix::stored(&["wide", "dwide"], &write)
 }
 
-/// The attention products of all sequences and heads; z is sequence * heads + head. A matrix here is that of one of
-/// them: its elements may depend on `z`.
+/// The attention products of all sequences and heads; z is sequence * heads + head. A matrix here is that of
+/// one of them: its elements may depend on `z`.
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
     /// Tokens of a sequence.
@@ -237,8 +238,9 @@ impl Attention {
         }
     }
 
-    /// dmeans, values (T x width) -> the coupling's gradient, and at once that of the scores, dscores (T x T). With A
-    /// the softmax, dS = A (dA - sum_u A dA), where dropped weights have no dA; the sum is `along` (tokens x heads).
+    /// dmeans, values (T x width) -> the coupling's gradient, and at once that of the scores, dscores (T x
+    /// T). With A the softmax, dS = A (dA - sum_u A dA), where dropped weights have no dA; the sum is `along`
+    /// (tokens x heads).
     pub fn score_gradient(&self, width: usize, dmeans: &Matrix, values: &Matrix) -> Product {
         let mut bound = bindings(&[dmeans, values], &Matrix::new("dscores", SQUARE), &["dscores"]);
         bound.extend([("coupling", "f32", false), ("along", "f32", false)]);

@@ -1,5 +1,5 @@
-//! How many sequences a micro-batch has: as many as fit, known before anything is allocated. It depends on the
-//! configuration and the limits alone, so that bits stay.
+//! How many sequences a micro-batch has: as many as fit, known before anything is allocated. It depends on
+//! the configuration and the limits alone, so that bits stay.
 
 use crate::arenas::{Arenas, Sizes};
 use crate::plan::{MOST_GROUPS, Part, Plan};
@@ -127,8 +127,8 @@ fn check_groups(sizes: &Sizes) -> Result<()> {
         return Ok(());
     }
     Err(refusal(format!(
-        "a sequence of {} tokens and {} heads needs {most} workgroups, and it launches {MOST_GROUPS} at most: take a \
-         shorter context or fewer heads",
+        "a sequence of {} tokens and {} heads needs {most} workgroups, and it launches {MOST_GROUPS} at \
+         most: take a shorter context or fewer heads",
         sizes.tokens, sizes.heads
     )))
 }
@@ -138,15 +138,16 @@ fn check_bytes(plan: &Plan, limits: &Limits) -> Result<()> {
     let (largest, all) = (plan.largest() as u64, plan.bytes() as u64);
     if largest > limits.largest_buffer {
         return Err(refusal(format!(
-            "one sequence needs a buffer of {} MiB, and {} MiB is its largest: take a smaller model or a shorter context",
+            "one sequence needs a buffer of {} MiB, and {} MiB is its largest: take a smaller model or a \
+             shorter context",
             megabytes(largest),
             megabytes(limits.largest_buffer)
         )));
     }
     if all > limits.memory {
         return Err(refusal(format!(
-            "one sequence needs {} MiB, and {} MiB are allowed: allow more memory, or take a smaller model or a shorter \
-             context",
+            "one sequence needs {} MiB, and {} MiB are allowed: allow more memory, or take a smaller model \
+             or a shorter context",
             megabytes(all),
             megabytes(limits.memory)
         )));

@@ -1,5 +1,5 @@
-//! Where parameters lie on the device: as in the model's layout, but everything that is bound by itself starts at a
-//! multiple of [`ALIGNMENT`] elements.
+//! Where parameters lie on the device: as in the model's layout, but everything that is bound by itself
+//! starts at a multiple of [`ALIGNMENT`] elements.
 
 use crate::plan::ALIGNMENT;
 use kuramoto_model::{Layout, ParameterKind};

@@ -1,10 +1,10 @@
-//! The launch plan: what runs on the device, as data. It is made once from a configuration, without a device, so
-//! memory is known and the plan can be printed before anything starts.
+//! The launch plan: what runs on the device, as data. It is made once from a configuration, without a device,
+//! so memory is known and the plan can be printed before anything starts.
 
 use std::fmt;
 
-/// Elements (of four bytes) to which everything that is bound by itself is aligned: 256 bytes, the largest offset
-/// alignment that WebGPU allows a device to ask for.
+/// Elements (of four bytes) to which everything that is bound by itself is aligned: 256 bytes, the largest
+/// offset alignment that WebGPU allows a device to ask for.
 pub const ALIGNMENT: usize = 64;
 
 /// Most workgroups in one direction that every WebGPU device launches.
@@ -26,7 +26,7 @@ pub struct Buffer {
 pub struct Part {
     /// Which buffer.
     pub buffer: usize,
-    /// Its first element, a multiple of [`ALIGNMENT`].
+    /// Its first element, a multiple of 64.
     pub start: usize,
     /// Elements that a launch may reach.
     pub len: usize,

@@ -1,9 +1,11 @@
-//! The text of matrix products C = A B: tiles in workgroup memory, a register tile a thread, written out in full so that
-//! every compiler keeps it in registers. What is read and written, and where, is given as WGSL of `z`, `i`, `j` and `k`.
+//! The text of matrix products C = A B: tiles in workgroup memory, a register tile a thread, written out in
+//! full so that every compiler keeps it in registers. What is read and written, and where, is given as WGSL
+//! of `z`, `i`, `j` and `k`.
 //!
-//! Products that do not depend on each other share a launch: every workgroup finds out which product and which tile of
-//! it is its own, and then runs the same loop. A weight gradient is a sum over all tokens: it is cut into
-//! [`SLABS`] parts, each with an arena of its own, which are added in order at the end of the step.
+//! Products that do not depend on each other share a launch: every workgroup finds out which product and
+//! which tile of it is its own, and then runs the same loop. A weight gradient is a sum over all tokens: it
+//! is cut into [`SLABS`] parts, each with an arena of its own, which are added in order at the end of the
+//! step.
 
 use crate::plan::MOST_GROUPS;
 use std::fmt::Write;
@@ -104,12 +106,13 @@ const LARGE: Tile = Tile { m: 128, n: 128, k: 8, thread: 8 };
 const SMALL: Tile = Tile { m: 64, n: 64, k: 16, thread: 4 };
 /// A device should have so many workgroups to share out.
 const ENOUGH_GROUPS: usize = 128;
-/// Large tiles may compute so many times what small ones do: a part of the last tile of a row or column is wasted.
+/// Large tiles may compute so many times what small ones do: a part of the last tile of a row or column is
+/// wasted.
 const WASTE: f64 = 1.15;
 
 impl Tile {
-    /// Large tiles where they are filled and there are enough of them. The choice depends on sizes alone: another
-    /// tile would give other roundings.
+    /// Large tiles where they are filled and there are enough of them. The choice depends on sizes alone:
+    /// another tile would give other roundings.
     pub fn for_products(products: &[Product]) -> Tile {
         let filled = LARGE.computed(products) <= WASTE * SMALL.computed(products);
         let enough = total(products, LARGE) >= ENOUGH_GROUPS;

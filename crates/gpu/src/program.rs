@@ -57,8 +57,8 @@ impl Program {
         if pollster::block_on(full.pop()).is_some() {
             let megabytes = plan.bytes().div_ceil(1 << 20);
             return Err(opened.error(format!(
-                "its memory has no room for {megabytes} MiB: close other programs, or allow less memory, and batches \
-                 are cut smaller"
+                "its memory has no room for {megabytes} MiB: close other programs, or allow less memory, \
+                 and batches are cut smaller"
             )));
         }
         let pipelines: Vec<_> = plan.kernels.iter().map(|kernel| compile(device, kernel)).collect();
@@ -157,9 +157,10 @@ impl Program {
 fn compile(device: &wgpu::Device, kernel: &crate::plan::Kernel) -> wgpu::ComputePipeline {
     let source = wgpu::ShaderSource::Wgsl(kernel.source.as_str().into());
     let descriptor = wgpu::ShaderModuleDescriptor { label: Some(&kernel.entry), source };
-    // SAFETY: every loop of a kernel counts to a constant or to a length that the engine checks, and every index is below
-    // the length of its part: rows come from the workgroups of the plan, columns are compared with their count, tokens
-    // are checked by the engine. Bounding loops again made one kernel 140 times slower on a software device.
+    // SAFETY: every loop of a kernel counts to a constant or to a length that the engine checks, and every
+    // index is below the length of its part: rows come from the workgroups of the plan, columns are compared
+    // with their count, tokens are checked by the engine. Bounding loops again made one kernel 140 times
+    // slower on a software device.
     let module =
         unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };
     let compilation_options =

@@ -1,5 +1,6 @@
-//! A test that a device must pass before it is trusted: its functions, and the gradients of two small models with
-//! dropout, against the processor in f64. A driver that computes wrongly is refused, with what is wrong and by how much.
+//! A test that a device must pass before it is trusted: its functions, and the gradients of two small models
+//! with dropout, against the processor in f64. A driver that computes wrongly is refused, with what is wrong
+//! and by how much.
 
 use crate::builder::{Builder, Rows, THREADS, kernel};
 use crate::device::Gpu;
@@ -56,7 +57,8 @@ fn functions(gpu: &Gpu, change: &dyn Fn(&mut Plan)) -> Result<((f64, &'static st
         .map(|i| {
             // Ever larger steps, of both signs, with positions up to those of a long context.
             let size = ANGLES * (f64::from(i) / 4095.0).powi(3);
-            // The product is an angle of learned rates at the end of a context; far beyond, f32 has no digits left.
+            // The product is an angle of learned rates at the end of a context; far beyond, f32 has no digits
+            // left.
             let position = f64::from(i % 512).min(8.0 * ANGLES / size.max(1.0)).floor();
             [if i % 2 == 0 { size as f32 } else { -size as f32 }, position as f32]
         })
@@ -88,8 +90,8 @@ fn functions(gpu: &Gpu, change: &dyn Fn(&mut Plan)) -> Result<((f64, &'static st
             let error = (f64::from(found) - expected).abs() / expected.abs().max(1.0);
             if error.is_nan() || error > FUNCTION {
                 let why = format!(
-                    "it computes {name} of {x} as {found} instead of {expected:.9}: update its driver, or train on the \
-                     processor"
+                    "it computes {name} of {x} as {found} instead of {expected:.9}: update its driver, or \
+                     train on the processor"
                 );
                 return Err(gpu.opened().error(why));
             }
@@ -155,8 +157,8 @@ fn gradient<N: Network<f32> + Network<f64>>(
         let error = difference / norm(&mut expected.iter().copied()).max(least);
         if error.is_nan() || error > TENSOR {
             let why = format!(
-                "the gradient of {} in the {} model is wrong by {error:.1e} of its size, and {TENSOR:.0e} is allowed: \
-                 update its driver, or train on the processor",
+                "the gradient of {} in the {} model is wrong by {error:.1e} of its size, and {TENSOR:.0e} is \
+                 allowed: update its driver, or train on the processor",
                 tensor.name,
                 model.kind().name()
             );

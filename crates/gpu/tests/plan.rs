@@ -17,7 +17,8 @@ fn few_launches() {
     assert!(transformer.step().count() <= 100, "{}", transformer.step().count());
 }
 
-/// A step's products are those of the mathematical model, but for the embedding and what a weight gradient saves.
+/// A step's products are those of the mathematical model, but for the embedding and what a weight gradient
+/// saves.
 #[test]
 fn products_do_what_the_model_asks_for() {
     for model in [KuramotoConfig::default().into(), ModelConfig::from(TransformerConfig::default())] {

@@ -1,4 +1,5 @@
-//! The unchanged training loop on a graphics card: the same curve as on the processor, and runs that move between them.
+//! The unchanged training loop on a graphics card: the same curve as on the processor, and runs that move
+//! between them.
 #![cfg(feature = "wgpu")]
 
 mod common;

@@ -75,7 +75,8 @@ fn eight_steps_follow_the_processor() {
         let error = distance(&double(engine.parameters().unwrap()), &expected) / moved;
         let own = distance(&single.parameters(), &expected) / moved;
         println!("eight steps: {error:.1e} of the way (f32 of the processor {own:.1e})");
-        // Where a gradient is rounding alone, AdamW makes a step of either sign of it: f32 engines differ there.
+        // Where a gradient is rounding alone, AdamW makes a step of either sign of it: f32 engines differ
+        // there.
         assert!(error <= 3.0 * own.max(1e-4), "{error:e}, the processor in f32 {own:e}");
     }
 }

@@ -1,5 +1,5 @@
-// AdamW, as kernels/adamw.rs: gradient (COUNT) -> parameters, first, second, updated. `decays` has a flag for every 64
-// parameters, which is how tensors are aligned: 1 where they decay.
+// AdamW, as kernels/adamw.rs: gradient (COUNT) -> parameters, first, second, updated. `decays` has a flag for
+// every 64 parameters, which is how tensors are aligned: 1 where they decay.
 struct How {
     // Learning rate over the first moment's correction.
     rate: f32,

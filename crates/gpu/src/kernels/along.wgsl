@@ -1,5 +1,5 @@
-// For the transformer's softmax on its way back: mean, dmean (M x K) -> along (M x HEADS), their inner product over each
-// head, which is sum_u A_tu dA_tu. Workgroups: one per row.
+// For the transformer's softmax on its way back: mean, dmean (M x K) -> along (M x HEADS), their inner
+// product over each head, which is sum_u A_tu dA_tu. Workgroups: one per row.
 @group(0) @binding(0) var<storage, read> mean: array<f32>;
 @group(0) @binding(1) var<storage, read> dmean: array<f32>;
 @group(0) @binding(2) var<storage, read_write> along: array<f32>;

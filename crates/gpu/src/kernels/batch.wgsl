@@ -1,6 +1,6 @@
-// What changes from batch to batch. Sequences are padded to T tokens and the batch to its planned size: what comes after
-// `length` tokens or `sequences` sequences is computed, has no weight in the loss, and so no gradient. Attention is
-// causal: what pads a sequence never reaches it.
+// What changes from batch to batch. Sequences are padded to T tokens and the batch to its planned size: what
+// comes after `length` tokens or `sequences` sequences is computed, has no weight in the loss, and so no
+// gradient. Attention is causal: what pads a sequence never reaches it.
 struct Batch {
     length: u32,
     sequences: u32,

@@ -1,8 +1,8 @@
-// The second residual update of Equation (1): theta = middle + dropout(bound(x)), and its lift psi; Section 2.0.3.
+// The second residual update of Equation (1), Section 2.0.3: theta = middle + dropout(bound(x)), and psi.
 //   bound(x) = x (r / n) tanh(n / r), n = rms of x over all K coordinates
 // Forward: middle, x (M x K), log r -> theta (M x K), psi (M x 2K).
-// Backward: psi, dpsi (M x 2K) of theta -> dtheta (M x K, written or added to), then dx (written, M x K) and log r's
-// share of each row. The gradient of the middle is dtheta itself. Workgroups: one per row.
+// Backward: psi, dpsi (M x 2K) of theta -> dtheta (M x K, written or added to), then dx (written, M x K) and
+// log r's share of each row. The gradient of the middle is dtheta itself. Workgroups: one per row.
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> log_radius: array<f32>;
 @group(0) @binding(2) var<storage, read> keys: array<vec2<u32>>;

@@ -1,5 +1,5 @@
-// Sums over rows of x (M x K), into the slab of their rows. Workgroups: one per 32 columns and slab, of 32 columns by 8
-// rows; each thread takes every eighth row, and the eight sums are added in order.
+// Sums over rows of x (M x K), into the slab of their rows. Workgroups: one per 32 columns and slab, of 32
+// columns by 8 rows; each thread takes every eighth row, and the eight sums are added in order.
 //   rates: domega_j = sum over rows of t angle_tj
 //   norm: dweight_j = sum of dy normal, dbias_j = sum of dy
 @group(0) @binding(0) var<storage, read> x: array<f32>;

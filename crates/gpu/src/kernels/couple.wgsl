@@ -1,7 +1,7 @@
-// The coupling A of Equation (1), Proposition 1: causal softmax of scores (sequences x HEADS x T x T) in place.
-// A dropped weight keeps its value with the sign set, so one matrix is both A (its magnitudes) and the mask (its signs).
-// What lies after the diagonal is never read. The backward pass is part of a product's store (src/attention.rs).
-// Workgroups: one per token, and per sequence and head.
+// The coupling A of Equation (1), Proposition 1: causal softmax of scores (sequences x HEADS x T x T) in
+// place. A dropped weight keeps its value with the sign set, so one matrix is both A (its magnitudes) and the
+// mask (its signs). What lies after the diagonal is never read. The backward pass is part of a product's
+// store (matrix.rs). Workgroups: one per token, and per sequence and head.
 @group(0) @binding(0) var<storage, read> keys: array<vec2<u32>>;
 @group(0) @binding(1) var<storage, read_write> coupling: array<f32>;
 

@@ -1,6 +1,7 @@
-// The loss: cross-entropy of logits (M x VOCAB) times a scale; Section 2.0.4 for the scale of the phase readout.
+// The loss: cross-entropy of logits (M x VOCAB) times a scale, that of the phase readout (Section 2.0.4).
 // Forward: logits, targets (M) -> losses (M) in nats.
-// Backward: also the gradient in place of the logits, and the scale's share of each row. Workgroups: one per row.
+// Backward: also the gradient in place of the logits, and the scale's share of each row.
+// Workgroups: one per row.
 @group(0) @binding(0) var<storage, read> targets: array<u32>;
 @group(0) @binding(1) var<storage, read_write> losses: array<f32>;
 //if forward

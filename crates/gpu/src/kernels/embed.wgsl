@@ -1,6 +1,6 @@
 // Embedding. Forward: tokens (M), emb (V x K) -> state (M x K), and with phases its lift psi (M x 2K).
-// Backward: tokens (M), dstate (M x K) -> demb in every slab (V x K). Each element sums its tokens in order: no scatter,
-// no atomics. Workgroups: forward one per row; backward one per byte and slab.
+// Backward: tokens (M), dstate (M x K) -> demb in every slab (V x K). Each element sums its tokens in order:
+// no scatter, no atomics. Workgroups: forward one per row; backward one per byte and slab.
 @group(0) @binding(0) var<storage, read> tokens: array<u32>;
 //if forward
 @group(0) @binding(1) var<storage, read> emb: array<f32>;
@@ -16,7 +16,7 @@ fn forward(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_in
     for (var j = at; j < K; j += THREADS) {
         var x = emb[token * K + j];
 //if lift
-        // Section 2, psi = (cos theta, sin theta); with wrapped angles the state is taken to the circle first.
+        // Section 2, psi = (cos theta, sin theta); wrapped angles are taken to the circle first.
         x = select(x, wrapped(x), WRAP);
         let z = cos_sin(x);
         psi[row * 2u * K + j] = z.x;

@@ -1,12 +1,12 @@
-// The low-rank transport frame F_t (KH x RANK per head) of Table 3. It is a section of `pre`: for each coordinate of a
-// head RANK values. F is real, so real and imaginary parts contract alike. Contracted rows hold, per head, RANK real and
-// RANK imaginary parts. Workgroups: one per row.
-//   contract: key (its phasors z~) -> F^T z~ after each head's phasors of key and, scaled, of query; with transported
-//             values also contracted = F^T psi
+// The low-rank transport frame F_t (KH x RANK per head) of Table 3. It is a section of `pre`: for each
+// coordinate of a head RANK values. F is real, so real and imaginary parts contract alike. Contracted rows
+// hold, per head, RANK real and RANK imaginary parts. Workgroups: one per row.
+//   contract: key (its phasors z~) -> F^T z~ after each head's phasors of key and, scaled, of query; with
+//     transported values also contracted = F^T psi
 //   expand: contracted mean -> mean += F contracted mean
 //   expand_backward: dmean, contracted mean -> dcontracted (written), the frame's section of dpre (written)
-//   contract_backward: dquery, dkey of the contractions, dcontracted -> dkey of the phasors (added), dpsi (added), the
-//             frame's section of dpre (written or added to), the score scale's share of each row
+//   contract_backward: dquery, dkey of the contractions, dcontracted -> dkey of the phasors (added), dpsi
+//     (added), the frame's section of dpre (written or added to), the score scale's share of each row
 @group(0) @binding(0) var<storage, read> pre: array<f32>;
 
 const HEAD_ROW: u32 = 2u * KH + EXTRA;
@@ -43,7 +43,8 @@ fn contract(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
 //if transport
         var value = 0.0;
         for (var i = 0u; i < KH; i++) {
-            value += pre[frame_at(row, head, i, c % RANK)] * psi[row * 2u * K + imaginary * K + head * KH + i];
+            let z = psi[row * 2u * K + imaginary * K + head * KH + i];
+            value += pre[frame_at(row, head, i, c % RANK)] * z;
         }
         contracted[row * PARTS + p] = value;
 //endif
@@ -62,7 +63,8 @@ fn expand(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         let y = row * PARTS + head * 2u * RANK;
         var sum = vec2<f32>();
         for (var c = 0u; c < RANK; c++) {
-            sum += pre[frame_at(row, head, j % KH, c)] * vec2<f32>(contracted[y + c], contracted[y + RANK + c]);
+            let part = vec2<f32>(contracted[y + c], contracted[y + RANK + c]);
+            sum += pre[frame_at(row, head, j % KH, c)] * part;
         }
         mean[row * 2u * K + j] = mean[row * 2u * K + j] + sum.x;
         mean[row * 2u * K + K + j] = mean[row * 2u * K + K + j] + sum.y;

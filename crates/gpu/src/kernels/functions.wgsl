@@ -1,8 +1,8 @@
-// For the self-test: what the functions of numeric.wgsl make of inputs (COUNT pairs of an argument and a position).
-// Outputs, COUNT x 8: cos, sin, cos and sin of the drift, e^-|x|, softplus, tanh |x|, log(1 + |x|).
+// For the self-test: what the functions of numeric.wgsl make of inputs (COUNT x 2: an argument, a position).
+// Outputs (COUNT x 8): cos, sin, cos and sin of the drift, e^-|x|, softplus, tanh |x|, log(1 + |x|).
 @group(0) @binding(0) var<storage, read> inputs: array<vec2<f32>>;
 @group(0) @binding(1) var<storage, read_write> outputs: array<f32>;
-// The smallest normal number, halved, and doubled again: 0 where subnormal numbers are flushed.
+// The smallest normal number, and its half: 0 where subnormal numbers are flushed.
 @group(0) @binding(2) var<storage, read_write> subnormal: array<f32>;
 
 @compute @workgroup_size(THREADS)

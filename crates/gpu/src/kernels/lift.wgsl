@@ -1,7 +1,8 @@
 // The lift psi = (cos theta, sin theta) of Section 2; rows have K angles and 2K values.
 // Forward: theta (rows x K) -> psi, and on request the state with wrapped angles.
 // Backward: psi, dpsi (rows x 2K) -> dtheta (rows x K), added or written.
-// Fold: psi of the prototypes, dpsi in every slab -> dproto in the same slab. Workgroups: one per row (and slab).
+// Fold: psi of the prototypes, dpsi in every slab -> dproto in the same slab.
+// Workgroups: one per row, and for the fold per slab.
 //if forward
 @group(0) @binding(0) var<storage, read> theta: array<f32>;
 @group(0) @binding(1) var<storage, read_write> psi: array<f32>;

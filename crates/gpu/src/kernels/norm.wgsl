@@ -1,8 +1,9 @@
-// Residual step and layer norm of the transformer, with biased variance. The scale and bias of a norm are applied by the
-// product that reads it.
+// Residual step and layer norm of the transformer, with biased variance. The scale and bias of a norm are
+// applied by the product that reads it.
 // Forward: stream (M x K), increment (M x K) -> stream + dropout(increment), normal (M x K), inverse_sd (M).
-// Backward: dy (M x K, of what the product read), normal, inverse_sd, weight -> dstream (M x K, written or added to),
-// and dincrement (M x K, written): dstream where dropout kept the increment. Workgroups: one per row.
+// Backward: dy (M x K, of what the product read), normal, inverse_sd, weight -> dstream (M x K, written or
+// added to), and dincrement (M x K, written): dstream where dropout kept the increment.
+// Workgroups: one per row.
 //if residual
 @group(0) @binding(0) var<storage, read> keys: array<vec2<u32>>;
 //endif

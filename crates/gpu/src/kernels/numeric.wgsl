@@ -1,15 +1,17 @@
-// Transcendental functions that are as good as the processor's. WGSL promises an absolute error of 2^-11 for sin and
-// cos, and one that grows with the argument for exp; drivers make use of that. These are polynomials after an exact
-// reduction, so every device computes the same function. The self-test checks them.
+// Transcendental functions that are as good as the processor's. WGSL promises an absolute error of 2^-11 for
+// sin and cos, and one that grows with the argument for exp; drivers make use of that. These are polynomials
+// after an exact reduction, so every device computes the same function. The self-test checks them.
 
-// cos and sin of x. Quarter turns are subtracted in three parts (Cody and Waite). The first two have so few bits that
-// their products with n are exact up to |n| = 8192, whether or not the device fuses multiply and add.
+// cos and sin of x. Quarter turns are subtracted in three parts (Cody and Waite). The first two have so few
+// bits that their products with n are exact up to |n| = 8192, whether or not the device fuses multiply and
+// add.
 fn cos_sin(x: f32) -> vec2<f32> {
     let n = round(x * 0.636619772);
     let r = fma(n, -7.549789954891882e-8, fma(n, -4.837512969970703125e-4, fma(n, -1.5703125, x)));
     let z = r * r;
     let s = r + r * z * (-1.6666654611e-1 + z * (8.3321608736e-3 + z * -1.9515295891e-4));
-    let c = 1.0 - 0.5 * z + z * z * (4.166664568298827e-2 + z * (-1.388731625493765e-3 + z * 2.443315711809948e-5));
+    let c = 1.0 - 0.5 * z
+        + z * z * (4.166664568298827e-2 + z * (-1.388731625493765e-3 + z * 2.443315711809948e-5));
     let quadrant = u32(i32(n)) & 3u;
     let odd = (quadrant & 1u) == 1u;
     let cosine = select(c, s, odd);
@@ -20,8 +22,8 @@ fn cos_sin(x: f32) -> vec2<f32> {
     );
 }
 
-// cos and sin of omega t. An angle of many turns needs more digits than f32 has: the rate is cut in two, the product of
-// its first 12 bits with a position below 4096 is exact, and the two rotations are joined.
+// cos and sin of omega t. An angle of many turns needs more digits than f32 has: the rate is cut in two, the
+// product of its first 12 bits with a position below 4096 is exact, and the two rotations are joined.
 fn cos_sin_drift(omega: f32, t: u32) -> vec2<f32> {
     let high = bitcast<f32>(bitcast<u32>(omega) & 0xFFFFF000u);
     return turned(cos_sin(high * f32(t)), cos_sin((omega - high) * f32(t)));
@@ -95,11 +97,12 @@ fn tanh_positive(x: f32) -> f32 {
     return select(large, small, x < 0.625);
 }
 
-// tanh(x) / x - sech^2(x) of x > 0: what the radius of a bound receives. Where x is small the two cancel, and a series
-// takes their place.
+// tanh(x) / x - sech^2(x) of x > 0: what the radius of a bound receives. Where x is small the two cancel, and
+// a series takes their place.
 fn bound_gap(x: f32) -> f32 {
     let z = x * x;
     let tanh = tanh_positive(x);
-    let series = z * (0.6666666667 + z * (-0.5333333333 + z * (0.3238095238 + z * (-0.1749559083 + z * 0.0886323553))));
+    let series = z * (0.6666666667 + z * (-0.5333333333 + z * (0.3238095238
+        + z * (-0.1749559083 + z * 0.0886323553))));
     return select(tanh / x - (1.0 - tanh * tanh), series, x < 0.25);
 }

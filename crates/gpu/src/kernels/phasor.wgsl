@@ -1,10 +1,12 @@
 // Metric gates and drifted phasors, the factors of the score of Equation (1); Sections 2.0.1 and 3.5.
-//   query_t = c g^q_t (cos, sin)(theta_t + omega t),  key_u = g^k_u (cos, sin)(theta_u + omega u),  c = tau / sqrt(k / h)
+//   query_t = c g^q_t (cos, sin)(theta_t + omega t), with c = tau / sqrt(k / h)
+//   key_u = g^k_u (cos, sin)(theta_u + omega u)
 //   g = rho(W psi + b): an activation, divided by the mean of its size over the head's coordinates
-// Rows of phasors hold, head by head, KH cosines, KH sines, and room for the EXTRA values of a transport frame.
+// Rows of phasors hold, head by head, KH cosines, KH sines, and the EXTRA values of a transport frame.
 // Forward: psi (M x 2K), pre (M x PRE), omega (K), tau -> query, key (M x ROW).
-// Backward: dquery, dkey (M x ROW) -> the gates' sections of dpre (written), dtheta (added), angle (M x K): what
-// omega t receives (written, or added to), and the score scale's share of each row. Workgroups: one per row.
+// Backward: dquery, dkey (M x ROW) -> the gates' sections of dpre (written), dtheta (added), angle (M x K):
+// what omega t receives (written, or added to), and the score scale's share of each row.
+// Workgroups: one per row.
 @group(0) @binding(0) var<storage, read> psi: array<f32>;
 //if gates
 @group(0) @binding(1) var<storage, read> pre: array<f32>;

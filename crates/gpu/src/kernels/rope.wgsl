@@ -1,6 +1,6 @@
-// Rotary position of the transformer: pairs (i, i + half) of a head turn by t base^(-i / half); with an odd head width
-// the last coordinate stays. qkv (M x 3K), its queries (with the factor 1 / sqrt(KH)) and keys turned in place: forward,
-// or for gradients back. table (T x half): cos and sin. Workgroups: one per row.
+// Rotary position of the transformer: pairs (i, i + half) of a head turn by t base^(-i / half); with an odd
+// head width the last coordinate stays. qkv (M x 3K), its queries (with the factor 1 / sqrt(KH)) and keys
+// turned in place: forward, or for gradients back. table (T x half): cos and sin. Workgroups: one per row.
 @group(0) @binding(0) var<storage, read> table: array<vec2<f32>>;
 @group(0) @binding(1) var<storage, read_write> qkv: array<f32>;
 

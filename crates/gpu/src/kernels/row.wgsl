@@ -1,4 +1,5 @@
-// Sums over a row by one workgroup, in an order that never changes. Every thread of the workgroup must call them.
+// Sums over a row by one workgroup, in an order that never changes. Every thread of the workgroup must call
+// them.
 var<workgroup> lanes: array<vec2<f32>, THREADS>;
 
 fn row_sums(own: vec2<f32>, at: u32) -> vec2<f32> {

@@ -1,10 +1,12 @@
-// The synchronization step of Equation (1): middle = theta + dropout(bound(v . a)); Lemma 2, Sections 2.0.2 and 3.3.
-//   a = Im(conj(e^{i theta}) G), across the token's own phase;  bound(x) = x (r / n) tanh(n / r), n = rms of x
+// The synchronization step of Equation (1), Lemma 2 and Section 2.0.2:
+//   middle = theta + dropout(bound(v . a)), with a = Im(conj(e^{i theta}) G), across the token's own phase
+//   bound(x) = x (r / n) tanh(n / r), with n the root mean square of x
 // With projected values, `mean` (M x K) is the increment itself; otherwise it is the resultant G (M x 2K).
 // Forward: theta (M x K), psi, mean, pre (its value section is v), log r -> middle (M x K).
-// Backward: dtheta of the middle -> dmean (written), the value section of dpre (written), dtheta (what the own phase
-// receives is added), log r's share of each row, and along (M x HEADS): the sum over a head of increment times its
-// gradient, which is sum_u A_tu dA_tu, all that the softmax needs to go back. Workgroups: one per row.
+// Backward: dtheta of the middle -> dmean (written), the value section of dpre (written), dtheta (what the
+// own phase receives is added), log r's share of each row, and along (M x HEADS): the sum over a head of
+// increment times its gradient. That sum is sum_u A_tu dA_tu, all that the softmax needs on its way back.
+// Workgroups: one per row.
 @group(0) @binding(0) var<storage, read> mean: array<f32>;
 @group(0) @binding(1) var<storage, read> keys: array<vec2<u32>>;
 //if circular

@@ -1,10 +1,10 @@
-// Drift in values: G_t = sum_u A_tu e^{i (theta_u - omega (t - u))}. Values are turned forward by omega u, averaged, and
-// the mean is turned back by omega t. Rows hold K real and K imaginary parts. Workgroups: one per row.
+// Drift in values: G_t = sum_u A_tu e^{i (theta_u - omega (t - u))}. Values are turned forward by omega u,
+// averaged, and the mean is turned back by omega t. Rows hold K real and K imaginary parts.
 //   values: psi -> turned
 //   means: mean -> mean in the token's own frame, in place
-//   means_backward: mean in the own frame, dmean -> dmean of the average, in place; angle (written)
-//   values_backward: turned, dpsi of the turned values -> dpsi, in place; angle (added)
-// `angle` (M x K) is what omega t receives.
+//   means backward: mean in the own frame, dmean -> dmean of the average, in place; angle (written)
+//   values backward: turned, dpsi of the turned values -> dpsi, in place; angle (added)
+// `angle` (M x K) is what omega t receives. Workgroups: one per row.
 @group(0) @binding(0) var<storage, read> omega: array<f32>;
 //if values
 @group(0) @binding(1) var<storage, read> psi: array<f32>;

@@ -1,5 +1,5 @@
-//! From the loss back to every parameter. The doc line of a stage says what it reads -> what it writes, and each is the
-//! derivative of the stage of the same name in `forward.rs`.
+//! From the loss back to every parameter. The doc line of a stage says what it reads -> what it writes, and
+//! each is the derivative of the stage of the same name in `forward.rs`.
 
 use super::KuramotoPlan;
 use crate::builder::{Rows, kernel};
@@ -54,8 +54,8 @@ impl KuramotoPlan {
         self.builder.products("readout back", &products, &bindings);
     }
 
-    /// Section 2 and Section 2.0.3, bound: dpsi of the state after a layer -> its dtheta (of the last state written, else
-    /// added), dincrement (written), the radius
+    /// Section 2 and Section 2.0.3, bound: dpsi of the state after a layer -> its dtheta (of the last state
+    /// written, else added), dincrement (written), the radius
     fn state_backward(&mut self, layer: usize) {
         let later = layer + 1 < self.config.layers;
         let constants = format!("const ACCUMULATE: bool = {later};");
@@ -130,8 +130,8 @@ impl KuramotoPlan {
         }
     }
 
-    /// Equation (1), the first residual update: dtheta of the middle -> dmean, the value section of dpre, along
-    /// (written), dtheta (added), the radius
+    /// Equation (1), the first residual update: dtheta of the middle -> dmean, the value section of dpre,
+    /// along (written), dtheta (added), the radius
     fn step_backward(&mut self, layer: usize) {
         let buffers = &self.layers[layer];
         let mut bindings = vec![
@@ -169,8 +169,8 @@ impl KuramotoPlan {
         self.row_kernel("expand frames back", text, entry, &[entry], "", &bindings);
     }
 
-    /// With drift in values: z and its gradient -> its gradient before the turn (in place), angle (written for means,
-    /// added for values)
+    /// With drift in values: z and its gradient -> its gradient before the turn (in place), angle (written
+    /// for means, added for values)
     fn turn_backward(&mut self, layer: usize, name: &str, means: bool, z: Part, dz: Part) {
         if !self.config.drift_in_values {
             return;
@@ -217,8 +217,8 @@ impl KuramotoPlan {
         self.builder.products("phasors and values back", &products, &bindings);
     }
 
-    /// Table 3, low-rank value transport: dquery, dkey of the contractions, dcontracted values -> dkey of the phasors
-    /// (added), dpsi (added), the frame section of dpre, the score scale
+    /// Table 3, low-rank value transport: dquery, dkey of the contractions, dcontracted values -> dkey of the
+    /// phasors (added), dpsi (added), the frame section of dpre, the score scale
     fn contract_frames_backward(&mut self, layer: usize) {
         if self.rank() == 0 {
             return;
@@ -241,8 +241,8 @@ impl KuramotoPlan {
         self.row_kernel("contract frames back", kernel!("frame"), entry, flags, "", &bindings);
     }
 
-    /// Equation (1), the factors of the score: dquery, dkey -> the gates' sections of dpre (written), dtheta (added),
-    /// angle, the score scale
+    /// Equation (1), the factors of the score: dquery, dkey -> the gates' sections of dpre (written), dtheta
+    /// (added), angle, the score scale
     fn phasors_backward(&mut self, layer: usize) {
         let buffers = &self.layers[layer];
         let bindings = [
@@ -283,7 +283,8 @@ impl KuramotoPlan {
         });
     }
 
-    /// Equation (1), the arguments of the gates: dpre -> dpsi (added; with projected values written first), the maps
+    /// Equation (1), the arguments of the gates: dpre -> dpsi (added; with projected values written first),
+    /// the maps
     fn map_gates_backward(&mut self, layer: usize) {
         let (rows, k, total) = (self.sizes.rows(), self.config.width, self.sections.total);
         for (i, set) in self.gate_sets(layer).into_iter().enumerate() {

@@ -218,7 +218,8 @@ impl KuramotoPlan {
         swiglu_hidden(2 * self.config.width)
     }
 
-    /// Equation (1), the second residual update; Section 2.0.3: middle -> increment, theta, psi of the next layer
+    /// Equation (1), the second residual update; Section 2.0.3: middle -> increment, theta, psi of the next
+    /// layer
     fn feed_forward(&mut self, layer: usize) {
         let (rows, k, name) = (self.sizes.rows(), self.config.width, self.feed_forward_name(layer));
         let (middle, increment) = (Matrix::rows("middle", k, 0), Matrix::rows("increment", k, 0));

@@ -1,58 +1,19 @@
-//! The Kuramoto model as a plan: what is launched, in which order, on which buffers. `forward.rs` and `backward.rs` have
-//! a function for each stage of Equation (1), named as in the model crate. An ablation is a choice here, not another
-//! shader.
+//! The Kuramoto model as a plan: what is launched, in which order, on which buffers. `forward.rs` and
+//! `backward.rs` have a function for each stage of Equation (1), named as in the model crate. An ablation is
+//! a choice here, not another shader.
 
 mod backward;
 mod forward;
+mod gates;
 
-use crate::arenas::{Arenas, Sizes};
+use crate::arenas::{Arenas, ModelPlan, Sizes};
 use crate::builder::{Builder, Rows};
 use crate::matrix::{Attention, Matrix};
 use crate::places::Places;
 use crate::plan::{Part, Plan};
-use kuramoto_model::config::{Drift, FeedForward, GateActivation, Metric, Readout, Value};
+use gates::{Sections, constants, has_frame};
+use kuramoto_model::config::{Drift, FeedForward, Metric, Readout, Value};
 use kuramoto_model::{Kuramoto, KuramotoConfig};
-
-/// Columns of the gate maps' joint output, in this order; absent maps are `None`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sections {
-    query: Option<usize>,
-    key: Option<usize>,
-    frame: Option<usize>,
-    value: Option<usize>,
-    total: usize,
-}
-
-impl Sections {
-    fn new(config: &KuramotoConfig) -> Sections {
-        let mut total = 0;
-        let mut add = |present: bool, columns: usize| {
-            let start = total;
-            total += if present { columns } else { 0 };
-            present.then_some(start)
-        };
-        let (k, gates) = (config.width, config.metric == Metric::Gates);
-        let (query, key) = (add(gates, k), add(gates, k));
-        let frame = add(has_frame(config), k * config.transport_rank);
-        let value = add(config.value_gate || config.value == Value::Projection, k);
-        Sections { query, key, frame, value, total }
-    }
-}
-
-fn has_frame(config: &KuramotoConfig) -> bool {
-    matches!(config.metric, Metric::Transport | Metric::ScoreTransport)
-}
-
-/// Gate maps whose weights are stacked.
-#[derive(Clone, Debug)]
-struct GateSet {
-    /// Names of its first map's weight and bias.
-    weight: String,
-    bias: String,
-    /// Where its outputs start in a row of preactivations, and how many there are.
-    first: usize,
-    columns: usize,
-}
 
 /// What a layer keeps for the backward pass; the names are those of the model crate's glossary.
 struct LayerBuffers {
@@ -94,22 +55,18 @@ struct Scratch {
 }
 
 /// The plan in the making.
-pub struct KuramotoPlan {
+struct KuramotoPlan {
     config: KuramotoConfig,
     sizes: Sizes,
     sections: Sections,
     builder: Builder,
-    /// What both models have.
-    pub arenas: Arenas,
+    arenas: Arenas,
     layers: Vec<LayerBuffers>,
     scratch: Scratch,
 }
 
-/// A plan, its arenas, and the rates of a drift that is not learned with their buffer.
-pub type Planned = (Plan, Arenas, Vec<(Part, Vec<f32>)>);
-
 /// The plan of a model for micro-batches of these sizes.
-pub fn plan(network: &Kuramoto, sizes: Sizes) -> Planned {
+pub fn plan(network: &Kuramoto, sizes: Sizes) -> ModelPlan {
     let mut plan = KuramotoPlan::new(network, sizes);
     plan.forward();
     let forward = plan.builder.take();
@@ -189,8 +146,6 @@ impl KuramotoPlan {
         let trained = |len: usize| if sizes.training { len } else { 0 };
         let scratch = Scratch {
             theta: b.buffer("theta", rows * k),
-            // Without gradients a layer's psi is used up when the next is written, so one buffer could serve; the
-            // last state has its own either way.
             final_psi: b.buffer("final psi", rows * 2 * k),
             proto_psi: b.buffer("prototypes' psi", prototypes),
             logits: b.buffer("logits", rows * v),
@@ -250,7 +205,7 @@ impl KuramotoPlan {
         self.arenas.parameter("tau", 1)
     }
 
-    /// A scalar of a layer; the embedding stands in where it is absent, and nothing reads it.
+    /// The logarithm of a radius of a layer, 1 or 2.
     fn radius(&self, layer: usize, which: usize) -> Part {
         self.arenas.parameter(&format!("layers.{layer}.log_r{which}"), 1)
     }
@@ -263,37 +218,6 @@ impl KuramotoPlan {
     /// The name of a layer's feed-forward block.
     fn feed_forward_name(&self, layer: usize) -> String {
         if self.config.shared_feed_forward { "ffn".into() } else { format!("layers.{layer}.ffn") }
-    }
-
-    /// The sets of gate maps of a layer that have outputs.
-    fn gate_sets(&self, layer: usize) -> Vec<GateSet> {
-        let (config, sections, k) = (&self.config, self.sections, self.config.width);
-        let value = if self.is_circular() { "wv" } else { "wval" };
-        let metric = [
-            (sections.query, "wq", k),
-            (sections.key, "wk", k),
-            (sections.frame, "wf", k * config.transport_rank),
-        ];
-        let own = format!("layers.{layer}.");
-        let set = |prefix: &str, maps: &[(Option<usize>, &str, usize)]| {
-            let present: Vec<_> =
-                maps.iter().filter_map(|&(first, name, columns)| Some((first?, name, columns))).collect();
-            let &(first, name, _) = present.first()?;
-            Some(GateSet {
-                weight: format!("{prefix}gates.{name}.weight"),
-                bias: format!("{prefix}gates.{name}.bias"),
-                first,
-                columns: present.iter().map(|(.., columns)| columns).sum(),
-            })
-        };
-        let value = [(sections.value, value, k)];
-        let sets = if config.per_layer_metric_gates {
-            [set("", &value), set(&own, &metric)]
-        } else {
-            let prefix = if config.per_layer_gates { &own } else { "" };
-            [set(prefix, &[&metric[..], &value[..]].concat()), None]
-        };
-        sets.into_iter().flatten().collect()
     }
 
     /// Adds a launch with a workgroup for each row.
@@ -320,7 +244,8 @@ impl KuramotoPlan {
         Matrix::new(name, &format!("(z / HEADS * T + {{r}}) * {row}u + (z % HEADS) * {width}u + {{c}}"))
     }
 
-    /// A head's columns of what attention averages, or of the averages: phasors or projected values, then contractions.
+    /// A head's columns of what attention averages, or of the averages: phasors or projected values, then
+    /// contractions.
     fn values(&self, circular: &'static str, projected: Matrix, contracted: &'static str) -> Matrix {
         if !self.is_circular() {
             return projected;
@@ -357,31 +282,6 @@ impl KuramotoPlan {
     fn projected(&self, name: &'static str) -> Matrix {
         self.head_columns(name, self.sections.total, self.sections.value.unwrap_or_default())
     }
-}
-
-fn constants(config: &KuramotoConfig, sections: &Sections, rank: usize, row: usize) -> String {
-    let activation = match config.gate_activation {
-        GateActivation::Softplus => 0,
-        GateActivation::Sigmoid => 1,
-        GateActivation::Linear => 2,
-    };
-    let integers = [
-        ("PRE", sections.total),
-        ("QUERY", sections.query.unwrap_or_default()),
-        ("KEY", sections.key.unwrap_or_default()),
-        ("FRAME", sections.frame.unwrap_or_default()),
-        ("VALUE", sections.value.unwrap_or_default()),
-        ("RANK", rank),
-        ("EXTRA", 2 * rank),
-        ("ROW", row),
-        ("ACTIVATION", activation),
-    ];
-    let mut text: String =
-        integers.iter().map(|(name, value)| format!("const {name}: u32 = {value}u;\n")).collect();
-    for (name, value) in [("NORMALIZE", config.gate_normalization), ("WRAP", config.wrapped_angles)] {
-        text.push_str(&format!("const {name}: bool = {value};\n"));
-    }
-    text
 }
 
 /// Place, first column, columns and their distance of every scalar parameter.

@@ -12,7 +12,8 @@ struct Norm {
     inverse_sd: Part,
     /// The layer and name of its scale; the last norm has none.
     affine: Option<(usize, &'static str)>,
-    /// The layer and block (1 attention, 2 SwiGLU) whose increment it read; the first norm reads the embedding.
+    /// The layer and block (1 attention, 2 SwiGLU) whose increment it read; the first norm reads the
+    /// embedding.
     increment: Option<(usize, usize)>,
 }
 
@@ -66,7 +67,8 @@ impl TransformerPlan {
         self.builder.products("readout back", &products, &bindings);
     }
 
-    /// dnormalized -> dstream (of the last norm written, else added), dincrement (written), the norm's scale and bias
+    /// dnormalized -> dstream (of the last norm written, else added), dincrement (written), the norm's scale
+    /// and bias
     fn norm_backward(&mut self, name: &str, norm: &Norm) {
         let mut bindings = vec![
             ("dy", self.scratch.dnormalized),

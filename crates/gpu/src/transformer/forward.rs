@@ -33,8 +33,8 @@ impl TransformerPlan {
         self.row_kernel("embed", kernel!("embed"), "forward", &["forward"], "", &bindings);
     }
 
-    /// stream and, if there is one, the increment of a layer's block (1 attention, 2 SwiGLU) -> stream, normal,
-    /// inverse_sd
+    /// stream and, if there is one, the increment of a layer's block (1 attention, 2 SwiGLU) -> stream,
+    /// normal, inverse_sd
     fn normalize(&mut self, name: &str, increment: Option<(usize, usize)>, normal: Part, inverse_sd: Part) {
         let mut bindings =
             vec![("stream", self.scratch.stream), ("normal", normal), ("inverse_sd", inverse_sd)];

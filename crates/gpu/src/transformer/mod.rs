@@ -3,9 +3,8 @@
 mod backward;
 mod forward;
 
-use crate::arenas::{Arenas, Sizes};
+use crate::arenas::{Arenas, ModelPlan, Sizes};
 use crate::builder::{Builder, Rows};
-use crate::kuramoto::Planned;
 use crate::matrix::{Attention, Matrix};
 use crate::places::Places;
 use crate::plan::{Part, Plan};
@@ -53,7 +52,7 @@ struct TransformerPlan {
 }
 
 /// The plan of a model for micro-batches of these sizes.
-pub fn plan(network: &Transformer, sizes: Sizes) -> Planned {
+pub fn plan(network: &Transformer, sizes: Sizes) -> ModelPlan {
     let mut plan = TransformerPlan::new(network, sizes);
     plan.forward();
     let forward = plan.builder.take();
