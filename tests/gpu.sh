@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 source tests/common.sh
 
 cargo clippy --release --quiet -p kuramoto-gpu --features wgpu --all-targets -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps -p kuramoto-gpu --features wgpu
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -15,6 +15,8 @@
 //! Sums have a fixed order and no kernel has atomics, so the same device, driver and configuration give the
 //! same bits. Dropout masks are those of the processor, bit for bit; what is computed with them is close to
 //! it.
+// Without the feature there is nothing for the page above to lead to.
+#![cfg_attr(not(feature = "wgpu"), allow(rustdoc::broken_intra_doc_links))]
 #![cfg(feature = "wgpu")]
 
 mod arenas;
