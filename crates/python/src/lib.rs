@@ -1,7 +1,7 @@
 //! `kuramoto._native`: what the Python package `kuramoto` calls.
 //!
 //! Thin on purpose: arrays, bytes and JSON cross here, and Python makes data frames, datasets and documentation
-//! of them. Every function that computes releases the interpreter's lock while it does.
+//! of them. Whatever takes long releases the interpreter's lock while it does.
 #![cfg(feature = "extension")]
 
 mod array;

@@ -140,12 +140,6 @@ impl Model {
         tensors.layout().tensors().iter().map(|t| (t.name.clone(), t.shape.clone(), kind(t.kind))).collect()
     }
 
-    /// Every parameter by name.
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let model = self.model();
-        by_name(py, &*model, model.parameters())
-    }
-
     /// One parameter.
     fn parameter<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let model = self.model();
@@ -385,7 +379,7 @@ impl Model {
     }
 }
 
-/// Parameters or gradients by name.
+/// A gradient by name.
 fn by_name<'py>(py: Python<'py>, model: &dyn AnyModel, all: Numbers) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for tensor in model.layout().tensors() {
