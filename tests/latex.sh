@@ -11,8 +11,9 @@ if ! { command -v pdflatex && kpsewhich booktabs.sty; } >/dev/null 2>&1; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for folder in "$@" results/*/; do
-    report=$(realpath "$folder/report.tex")
+for report in "${@/%//report.tex}" results/*/report.tex; do
+    report=$(realpath "$report")
+    folder=$(dirname "$report")
     printf '%s\n' '\documentclass{article}' '\usepackage{array,booktabs}' '\begin{document}' "\\input{$report}" \
         '\end{document}' >"$work/page.tex"
     # Lines of its log are not to be broken: what it says of boxes is read below.
