@@ -3,6 +3,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::choice::choice;
 use crate::chosen::{Chosen, FOR_CORPUS};
+use crate::device::DeviceArguments;
 use crate::table::thousands;
 use anyhow::Result;
 use kuramoto_engine::Cpu;
@@ -26,6 +27,8 @@ pub struct Arguments {
     /// Threads [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
+    #[command(flatten)]
+    device: DeviceArguments,
     /// Folder of prepared corpora
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
@@ -41,8 +44,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let split = arguments.split;
     let corpus = Corpus::of_run(&run, &arguments.cache.clone().unwrap_or_else(default_cache))?;
-    let threads = crate::threads(arguments.threads)?;
-    let found = evaluate(&run, arguments.checkpoint.of(&run)?, &corpus, split, &Cpu::new(threads))?;
+    let opened = arguments.device.open(Cpu::new(crate::threads(arguments.threads)?))?;
+    let found = evaluate(&run, arguments.checkpoint.of(&run)?, &corpus, split, opened.device())?;
     if arguments.json {
         let mut object = serde_json::to_value(&found)?;
         object["split"] = split.to_string().into();

@@ -10,6 +10,7 @@ mod checkpoint;
 mod choice;
 mod chosen;
 mod describe;
+mod device;
 mod diagnose;
 mod eval;
 mod explore;
@@ -75,6 +76,8 @@ enum Command {
     Match(matching::Arguments),
     /// Measure training and decoding speed and memory against this machine's peak
     Bench(bench::Arguments),
+    /// List what can compute: the processor, and graphics devices with their limits
+    Devices(device::Arguments),
     /// Print completions for a shell
     Completions(manual::CompletionArguments),
     /// Write man pages
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Match(arguments) => matching::run(&arguments).map(done),
         Command::Bench(arguments) => bench::run(&arguments).map(done),
+        Command::Devices(arguments) => device::run(&arguments).map(done),
         Command::Completions(arguments) => manual::completions(Arguments::command(), &arguments).map(done),
         Command::Man(arguments) => manual::man(Arguments::command(), &arguments).map(done),
     };

@@ -5,7 +5,7 @@ use kuramoto_engine::scaling::{Costs, ETHERNET};
 use std::fmt::Write;
 
 /// Bytes that one run of the paper's protocol reads: 50 epochs of nine tenths of enwik8.
-const PROTOCOL_BYTES: f64 = 50.0 * 9e7;
+pub const PROTOCOL_BYTES: f64 = 50.0 * 9e7;
 
 /// One measured number of threads.
 pub struct MeasuredPoint {

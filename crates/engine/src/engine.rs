@@ -48,6 +48,10 @@ pub trait Device: Sync {
     fn group(&self) -> Arc<dyn Group>;
     /// Threads of this process that will be busy.
     fn threads(&self, shape: &Shape) -> usize;
+    /// True if engines hold their bytes in the memory of this process, rather than on a card.
+    fn uses_main_memory(&self) -> bool {
+        true
+    }
 }
 
 /// Parameters that can be evaluated.

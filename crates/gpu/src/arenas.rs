@@ -2,6 +2,7 @@
 //! optimizer.
 
 use crate::builder::{Builder, CHUNK, Rows, kernel};
+use crate::matrix_units::MatrixUnits;
 use crate::places::Places;
 use crate::plan::{ALIGNMENT, Part, Plan};
 use crate::product::{SLABS, slab_rows};
@@ -21,8 +22,21 @@ pub struct Sizes {
     pub layers: usize,
     /// V.
     pub vocab: usize,
-    /// Room for gradients.
-    pub training: bool,
+    /// What the plan is for.
+    pub mode: Mode,
+    /// What products run on, if not on ordinary units.
+    pub units: Option<MatrixUnits>,
+}
+
+/// What a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Gradients and updates.
+    Training,
+    /// Losses alone.
+    Evaluation,
+    /// Logits, and the states and couplings of every layer.
+    Tracing,
 }
 
 impl Sizes {
@@ -34,6 +48,11 @@ impl Sizes {
     /// Coordinates of a head.
     pub fn head(&self) -> usize {
         self.width / self.heads
+    }
+
+    /// True if there is room for gradients.
+    pub fn training(&self) -> bool {
+        self.mode == Mode::Training
     }
 
     /// Distance of the columns of `scalars`.
@@ -70,8 +89,27 @@ impl Sizes {
     }
 }
 
-/// A model's plan, what both models have, and buffers that are filled once.
-pub type ModelPlan = (Plan, Arenas, Vec<(Part, Vec<f32>)>);
+/// A model's plan.
+pub struct ModelPlan {
+    pub plan: Plan,
+    /// What both models have.
+    pub arenas: Arenas,
+    /// Buffers that are filled once.
+    pub constants: Vec<(Part, Vec<f32>)>,
+    /// What a trace of a Kuramoto model reads.
+    pub traced: Option<Traced>,
+}
+
+/// What a trace reads.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// Phases (rows x k) before each layer and after the last.
+    pub states: Vec<Part>,
+    /// Coupling A (h x T x T) of each layer; what lies after the diagonal is not computed.
+    pub couplings: Vec<Part>,
+    /// Before their scale (rows x V).
+    pub logits: Part,
+}
 
 /// Buffers that both models have.
 pub struct Arenas {
@@ -120,9 +158,9 @@ impl Arenas {
         scalar_table: Vec<[u32; 4]>,
     ) -> (Builder, Arenas) {
         let slab = places.padded + tables.next_multiple_of(ALIGNMENT);
-        let mut builder = Builder::new(sizes.constants(slab) + constants);
+        let mut builder = Builder::new(sizes.constants(slab) + constants, sizes.units);
         let (rows, padded) = (sizes.rows(), places.padded);
-        let trained = |len: usize| if sizes.training { len } else { 0 };
+        let trained = |len: usize| if sizes.training() { len } else { 0 };
         let arenas = Arenas {
             batch: builder.batch,
             parameters: builder.buffer("parameters", padded),

@@ -1,7 +1,8 @@
 //! Puts a plan together: buffers, kernels from their WGSL files, launches.
 
+use crate::matrix_units::MatrixUnits;
 use crate::plan::{ALIGNMENT, Buffer, Kernel, Launch, Launches, Part, Plan};
-use crate::product::{Product, Tile};
+use crate::product::{self, Product, Tile};
 
 /// The text of a file in `kernels`.
 macro_rules! kernel {
@@ -44,16 +45,18 @@ pub struct Builder {
     sizes: String,
     /// Launches since the last [`Builder::take`].
     launches: Launches,
+    /// What products run on, if not on ordinary units.
+    units: Option<MatrixUnits>,
     /// What changes from batch to batch.
     pub batch: Part,
 }
 
 impl Builder {
-    /// Of a model with these constants.
-    pub fn new(sizes: String) -> Self {
+    /// Of a model with these constants, whose products run on these units.
+    pub fn new(sizes: String, units: Option<MatrixUnits>) -> Self {
         let sizes = format!("const THREADS: u32 = {THREADS}u;\nconst EACH: u32 = {EACH}u;\n{sizes}");
         let none = Part { buffer: 0, start: 0, len: 0, touched: 0 };
-        let mut builder = Builder { plan: Plan::default(), sizes, launches: Vec::new(), batch: none };
+        let mut builder = Builder { plan: Plan::default(), sizes, launches: Vec::new(), units, batch: none };
         builder.batch = builder.uniform("batch", 8);
         builder
     }
@@ -104,15 +107,23 @@ impl Builder {
 
     /// Adds a launch of products that do not depend on each other.
     pub fn products(&mut self, name: &str, products: &[Product], bindings: &[(&str, Part)]) {
-        let tile = Tile::for_products(products);
-        let mut source = format!("{}{}", self.sizes, kernel!("numeric"));
-        let text = crate::product::source(products, tile);
+        let (enabled, tile, text) = match self.units {
+            Some(units) => {
+                let tile = units.tile(products);
+                (MatrixUnits::ENABLED, tile, units.source(products, tile))
+            }
+            None => {
+                let tile = Tile::for_products(products, product::TILES);
+                ("", tile, product::source(products, tile))
+            }
+        };
+        let mut source = format!("{enabled}{}{}", self.sizes, kernel!("numeric"));
         if text.contains("batch.") {
             source.push_str(kernel!("batch"));
         }
         source.push_str(&text);
         let flops = products.iter().map(Product::flops).sum();
-        self.launch(name, source, "product", bindings, crate::product::groups(products, tile), flops);
+        self.launch(name, source, "product", bindings, product::groups(products, tile), flops);
     }
 
     fn launch(

@@ -1,7 +1,9 @@
 //! Graphics cards: which there are, and one that is open.
 
+use crate::arenas::Mode;
 use crate::engine::GpuEngine;
-use crate::memory::{self, DEFAULT_MEMORY, Limits, Mode};
+use crate::matrix_units::MatrixUnits;
+use crate::memory::{self, DEFAULT_MEMORY, Limits};
 use kuramoto_engine::{Arenas, Device, Engine, Error, Evaluator, Group, Result, Shape, SingleProcess};
 use kuramoto_model::ModelConfig;
 use std::fmt;
@@ -9,11 +11,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Storage buffers that the kernel with most of them binds.
 const STORAGE_BUFFERS: u32 = 10;
+/// Bytes that the tiles of a product share, and threads that compute one: what WebGPU promises everywhere.
+const WORKGROUP_BYTES: u32 = 16_384;
+const WORKGROUP_THREADS: u32 = 256;
 
 /// Sequences that an evaluation takes at a time, if they fit.
 const EVALUATED_TOGETHER: usize = 16;
 
-/// A device that could be opened.
+/// What kind of device an adapter is, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A card with memory of its own.
+    Discrete,
+    /// Part of the processor, sharing its memory.
+    Integrated,
+    /// A card of the machine that this virtual one runs on.
+    Virtual,
+    /// The driver does not say.
+    Unknown,
+    /// A program that pretends to be a graphics card.
+    Software,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Discrete => "discrete",
+            Kind::Integrated => "integrated",
+            Kind::Virtual => "virtual",
+            Kind::Unknown => "unknown",
+            Kind::Software => "software",
+        })
+    }
+}
+
+/// A device of this machine.
 #[derive(Clone, Debug)]
 pub struct Adapter {
     /// For [`Gpu::open`].
@@ -24,10 +56,20 @@ pub struct Adapter {
     pub backend: String,
     /// The driver and its version.
     pub driver: String,
-    /// True for a program that pretends to be a graphics card.
-    pub software: bool,
+    /// What kind of device it is.
+    pub kind: Kind,
     /// Largest buffer in bytes.
     pub largest_buffer: u64,
+    /// Storage buffers that a kernel may bind.
+    pub storage_buffers: u32,
+    /// Bytes of memory that a workgroup may share.
+    pub workgroup_bytes: u32,
+    /// Threads of a workgroup.
+    pub workgroup_threads: u32,
+    /// Matrix units that products can run on, if it has them.
+    pub matrix_units: Option<MatrixUnits>,
+    /// What it lacks to be used, if anything.
+    pub lacks: Option<String>,
 }
 
 impl fmt::Display for Adapter {
@@ -35,6 +77,13 @@ impl fmt::Display for Adapter {
         write!(f, "{} ({}, {})", self.name, self.backend, self.driver)
     }
 }
+
+/// Why there is nothing to open.
+const NONE: &str = "this machine has no graphics device for Vulkan, Metal or Direct3D 12: install its driver, or \
+                    train on the processor";
+
+const NO_MATRIX_UNITS: &str = "it has no matrix units that multiply square matrices of f16 and sum in f32, or \
+                               its driver does not offer them: train without them";
 
 fn found() -> Vec<wgpu::Adapter> {
     let mut how = wgpu::InstanceDescriptor::new_without_display_handle();
@@ -45,19 +94,43 @@ fn found() -> Vec<wgpu::Adapter> {
 
 fn describe(index: usize, adapter: &wgpu::Adapter) -> Adapter {
     let (info, limits) = (adapter.get_info(), adapter.limits());
+    let needed = [
+        ("buffers of a kernel", limits.max_storage_buffers_per_shader_stage, STORAGE_BUFFERS),
+        ("bytes of workgroup memory", limits.max_compute_workgroup_storage_size, WORKGROUP_BYTES),
+        ("threads of a workgroup", limits.max_compute_invocations_per_workgroup, WORKGROUP_THREADS),
+    ];
+    let lacking = needed.into_iter().find(|(_, offered, needed)| offered < needed);
     Adapter {
         index,
         name: info.name,
         backend: info.backend.to_string(),
         driver: format!("{} {}", info.driver, info.driver_info).trim().into(),
-        software: info.device_type == wgpu::DeviceType::Cpu,
+        kind: match info.device_type {
+            wgpu::DeviceType::DiscreteGpu => Kind::Discrete,
+            wgpu::DeviceType::IntegratedGpu => Kind::Integrated,
+            wgpu::DeviceType::VirtualGpu => Kind::Virtual,
+            wgpu::DeviceType::Other => Kind::Unknown,
+            wgpu::DeviceType::Cpu => Kind::Software,
+        },
         largest_buffer: limits.max_buffer_size.min(limits.max_storage_buffer_binding_size),
+        storage_buffers: limits.max_storage_buffers_per_shader_stage,
+        workgroup_bytes: limits.max_compute_workgroup_storage_size,
+        workgroup_threads: limits.max_compute_invocations_per_workgroup,
+        matrix_units: MatrixUnits::of(adapter),
+        lacks: lacking.map(|(what, offered, needed)| {
+            format!("it offers {offered} {what}, and {needed} are needed: use another device")
+        }),
     }
 }
 
 /// All devices of this machine.
 pub fn adapters() -> Vec<Adapter> {
     found().iter().enumerate().map(|(index, adapter)| describe(index, adapter)).collect()
+}
+
+/// The device to use where none is named: a card before what shares the processor's memory, before a program.
+pub fn best(adapters: &[Adapter]) -> Option<&Adapter> {
+    adapters.iter().filter(|adapter| adapter.lacks.is_none()).min_by_key(|adapter| adapter.kind)
 }
 
 /// An open device, and what went wrong on it.
@@ -88,37 +161,67 @@ impl Opened {
 pub struct Gpu {
     opened: Arc<Opened>,
     limits: Limits,
+    kind: Kind,
+    index: usize,
 }
 
 impl Gpu {
     /// Opens a device of [`adapters`].
     pub fn open(index: usize) -> Result<Gpu> {
+        Gpu::open_with(index, false)
+    }
+
+    /// Has products run on matrix units, or not: a device is opened with or without them, so this opens it
+    /// once more. Results are as accurate, but have other bits, and the device's name says so.
+    pub fn with_matrix_units(self, on: bool) -> Result<Gpu> {
+        if self.limits.matrix_units.is_some() == on {
+            return Ok(self);
+        }
+        Ok(Gpu::open_with(self.index, on)?.with_memory(self.limits.memory))
+    }
+
+    fn open_with(index: usize, asked: bool) -> Result<Gpu> {
         let all = found();
         let Some(adapter) = all.get(index) else {
             let why = match all.len() {
-                0 => "this machine has no graphics device for Vulkan, Metal or Direct3D 12: install its \
-                      driver, or train on the processor"
-                    .into(),
-                count => format!("there are {count}: choose from 0 to {}", count - 1),
+                0 => NONE.into(),
+                1 => "there is no such device: gpu:0 is the only one".into(),
+                count => format!("there is no such device: they are gpu:0 to gpu:{}", count - 1),
             };
-            return Err(Error::Device { device: format!("graphics device {index}"), why });
+            return Err(Error::Device { device: format!("gpu:{index}"), why });
         };
         let description = describe(index, adapter);
-        let refused = |why: String| Err(Error::Device { device: description.to_string(), why });
-        let offered = adapter.limits();
-        if offered.max_storage_buffers_per_shader_stage < STORAGE_BUFFERS {
-            let count = offered.max_storage_buffers_per_shader_stage;
-            return refused(format!(
-                "a kernel may use {count} buffers and needs {STORAGE_BUFFERS}: use another device"
-            ));
-        }
-        let required_limits = wgpu::Limits {
-            max_storage_buffers_per_shader_stage: STORAGE_BUFFERS,
-            max_storage_buffer_binding_size: offered.max_storage_buffer_binding_size,
-            max_buffer_size: offered.max_buffer_size,
-            ..wgpu::Limits::default()
+        let matrix_units = description.matrix_units.filter(|_| asked);
+        let name = match matrix_units {
+            Some(_) => format!("{description}, matrix units"),
+            None => description.to_string(),
         };
-        let request = wgpu::DeviceDescriptor { required_limits, ..Default::default() };
+        let refused = |why: String| Err(Error::Device { device: name.clone(), why });
+        if let Some(lacks) = description.lacks {
+            return refused(lacks);
+        }
+        if asked && matrix_units.is_none() {
+            return refused(NO_MATRIX_UNITS.into());
+        }
+        let offered = adapter.limits();
+        let mut request = wgpu::DeviceDescriptor {
+            required_limits: wgpu::Limits {
+                max_storage_buffers_per_shader_stage: STORAGE_BUFFERS,
+                max_storage_buffer_binding_size: offered.max_storage_buffer_binding_size,
+                max_buffer_size: offered.max_buffer_size,
+                ..wgpu::Limits::default()
+            },
+            ..Default::default()
+        };
+        if let Some(units) = matrix_units {
+            request.required_limits.max_compute_workgroup_storage_size =
+                units.workgroup_bytes().max(request.required_limits.max_compute_workgroup_storage_size);
+            request.required_features = MatrixUnits::features();
+            // SAFETY: what is experimental is their definition and its validation: the kernels keep to what
+            // Vulkan asks for (whole subgroups, aligned rows within workgroup memory), and the self-test runs
+            // them.
+            request.experimental_features = unsafe { wgpu::ExperimentalFeatures::enabled() };
+        }
         let (device, queue) = match pollster::block_on(adapter.request_device(&request)) {
             Ok(opened) => opened,
             Err(error) => return refused(format!("it cannot be opened ({error}): use another device")),
@@ -138,16 +241,15 @@ impl Gpu {
             }
             error => on_error(format!("it failed: {error}")),
         }));
-        device.set_device_lost_callback(move |reason, message| {
-            if reason != wgpu::DeviceLostReason::Destroyed {
-                on_loss(format!("the device was lost ({message}): resume from the last checkpoint"));
-            }
+        device.set_device_lost_callback(move |_, message| {
+            let message = message.trim_end_matches(['.', '!']);
+            on_loss(format!("the device was lost ({message}): resume from the last checkpoint"));
         });
         // Kernels count elements and bytes in 32 bits.
         let largest_buffer = description.largest_buffer.min(u64::from(u32::MAX));
-        let limits = Limits { largest_buffer, memory: DEFAULT_MEMORY };
-        let opened = Opened { name: description.to_string(), device, queue, failure };
-        Ok(Gpu { opened: Arc::new(opened), limits })
+        let limits = Limits { largest_buffer, memory: DEFAULT_MEMORY, matrix_units };
+        let opened = Opened { name, device, queue, failure };
+        Ok(Gpu { opened: Arc::new(opened), limits, kind: description.kind, index })
     }
 
     /// Allows engines so many bytes. Batches that need more are cut into micro-batches, which changes
@@ -161,9 +263,21 @@ impl Gpu {
         &self.opened.name
     }
 
+    /// What kind of device it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// What plans are made for.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Takes the device away from everything that uses it, as a driver does that resets itself.
+    pub fn lose(&self) {
+        self.opened.device.destroy();
+        // The loss is told at the next poll.
+        self.opened.device.poll(wgpu::PollType::Poll).ok();
     }
 
     pub(crate) fn opened(&self) -> &Arc<Opened> {
@@ -190,13 +304,13 @@ impl Device for Gpu {
     fn planned_bytes(&self, model: &ModelConfig, shape: &Shape) -> Result<usize> {
         let planned = memory::fit(model, shape.sequences, shape.context, Mode::Training, &self.limits)
             .map_err(|error| self.named(error))?;
-        Ok(planned.plan.bytes())
+        Ok(planned.own.plan.bytes())
     }
 
     fn evaluation_bytes(&self, model: &ModelConfig, context: usize) -> Result<usize> {
         let planned = memory::fit(model, EVALUATED_TOGETHER, context, Mode::Evaluation, &self.limits)
             .map_err(|error| self.named(error))?;
-        Ok(planned.plan.bytes())
+        Ok(planned.own.plan.bytes())
     }
 
     fn engine(&self, model: &ModelConfig, shape: &Shape) -> Result<Box<dyn Engine>> {
@@ -222,5 +336,9 @@ impl Device for Gpu {
 
     fn threads(&self, _: &Shape) -> usize {
         1
+    }
+
+    fn uses_main_memory(&self) -> bool {
+        matches!(self.kind, Kind::Integrated | Kind::Software)
     }
 }

@@ -1,7 +1,7 @@
 //! Training and evaluation on a device: batches are cut into micro-batches, which run one after the other and
 //! add to the same slabs of gradients.
 
-use crate::arenas::{Arenas as Buffers, Sizes};
+use crate::arenas::{Arenas as Buffers, ModelPlan, Sizes};
 use crate::device::Opened;
 use crate::memory::{Model, Planned, with_model};
 use crate::plan::{Part, Plan};
@@ -43,7 +43,7 @@ pub struct GpuEngine {
 
 impl GpuEngine {
     pub(crate) fn new(opened: Arc<Opened>, planned: Planned) -> Result<GpuEngine> {
-        let Planned { model, sizes, plan, arenas, constants } = planned;
+        let Planned { model, sizes, own: ModelPlan { plan, arenas, constants, .. } } = planned;
         let read = arenas.parameters.len.max(arenas.losses.len + arenas.squares.len);
         let device = format!("{}, micro-batches of {}", opened.name, sizes.sequences);
         let program = Program::new(opened, &plan, read)?;
@@ -58,6 +58,11 @@ impl GpuEngine {
     /// What it launches.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// How many micro-batches a batch of so many sequences is cut into.
+    pub fn micro_batches_of(&self, sequences: usize) -> usize {
+        sequences.div_ceil(self.sizes.sequences)
     }
 
     /// The gradient of the last batch, in the order of the layout.
@@ -198,7 +203,7 @@ impl Engine for GpuEngine {
         let Some(arenas) = arenas else { return Ok(()) };
         self.check_len(arenas.parameters)?;
         let places = &self.buffers.places;
-        if self.sizes.training {
+        if self.sizes.training() {
             let zeros = vec![0.0; self.layout().count()];
             let (first, second) = arenas.moments.unwrap_or((&zeros, &zeros));
             for (part, values) in self.buffers.moments.into_iter().zip([first, second]) {

@@ -1,8 +1,9 @@
 //! How many sequences a micro-batch has: as many as fit, known before anything is allocated. It depends on
 //! the configuration and the limits alone, so that bits stay.
 
-use crate::arenas::{Arenas, Sizes};
-use crate::plan::{MOST_GROUPS, Part, Plan};
+use crate::arenas::{Mode, ModelPlan, Sizes};
+use crate::matrix_units::MatrixUnits;
+use crate::plan::{MOST_GROUPS, Plan};
 use crate::{kuramoto, transformer};
 use kuramoto_engine::{Error, Result};
 use kuramoto_model::{Kuramoto, ModelConfig, Transformer};
@@ -10,22 +11,15 @@ use kuramoto_model::{Kuramoto, ModelConfig, Transformer};
 /// Bytes that an engine may use where nothing else is said: what nearly every graphics card has to spare.
 pub const DEFAULT_MEMORY: u64 = 4 << 30;
 
-/// What a plan must fit into.
+/// What a plan must fit into, and be made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one buffer.
     pub largest_buffer: u64,
     /// Bytes of all buffers.
     pub memory: u64,
-}
-
-/// What a plan is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Gradients and updates.
-    Training,
-    /// Losses alone.
-    Evaluation,
+    /// The matrix units that products run on; None where they run on ordinary ones.
+    pub matrix_units: Option<MatrixUnits>,
 }
 
 /// One of the two models.
@@ -55,15 +49,18 @@ pub(crate) use with_model;
 pub(crate) struct Planned {
     pub model: Model,
     pub sizes: Sizes,
-    pub plan: Plan,
-    pub arenas: Arenas,
-    /// Buffers that are filled once.
-    pub constants: Vec<(Part, Vec<f32>)>,
+    pub own: ModelPlan,
 }
 
-/// The plan of a training step, without a device: to print, or to count launches and bytes.
-pub fn plan(model: &ModelConfig, sequences: usize, context: usize, limits: &Limits) -> Result<Plan> {
-    Ok(fit(model, sequences, context, Mode::Training, limits)?.plan)
+/// What nearly every graphics card offers.
+pub const DEFAULT_LIMITS: Limits =
+    Limits { largest_buffer: 2 << 30, memory: DEFAULT_MEMORY, matrix_units: None };
+
+/// The plan of a training step, without a device: to print, or to count launches and bytes. Returns how many
+/// sequences a micro-batch has, too.
+pub fn plan(model: &ModelConfig, sequences: usize, context: usize, limits: &Limits) -> Result<(usize, Plan)> {
+    let planned = fit(model, sequences, context, Mode::Training, limits)?;
+    Ok((planned.sizes.sequences, planned.own.plan))
 }
 
 /// The plan with the fewest micro-batches that fits.
@@ -95,19 +92,20 @@ pub(crate) fn fit(
             heads: model.heads(),
             layers: model.layers(),
             vocab: model.vocab(),
-            training: mode == Mode::Training,
+            mode,
+            units: limits.matrix_units,
         };
         least = check_groups(&sizes);
         if least.is_err() {
             continue;
         }
-        let (plan, arenas, constants) = match &network {
+        let own = match &network {
             Model::Kuramoto(network) => kuramoto::plan(network, sizes),
             Model::Transformer(network) => transformer::plan(network, sizes),
         };
-        least = check_bytes(&plan, limits);
+        least = check_bytes(&own.plan, limits);
         if least.is_ok() {
-            return Ok(Planned { model: network, sizes, plan, arenas, constants });
+            return Ok(Planned { model: network, sizes, own });
         }
     }
     Err(match least {

@@ -102,7 +102,13 @@ impl Plan {
 
     /// Launches of a training step of one micro-batch.
     pub fn step(&self) -> impl Iterator<Item = &Launch> {
-        self.forward.iter().chain(&self.backward).chain(&self.finish).chain(&self.update)
+        self.batch(1)
+    }
+
+    /// Launches of a training step whose batch is cut into so many micro-batches.
+    pub fn batch(&self, micro_batches: usize) -> impl Iterator<Item = &Launch> {
+        let gradient = (0..micro_batches).flat_map(|_| self.forward.iter().chain(&self.backward));
+        gradient.chain(&self.finish).chain(&self.update)
     }
 }
 

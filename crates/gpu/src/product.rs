@@ -8,7 +8,6 @@
 //! step.
 
 use crate::plan::MOST_GROUPS;
-use std::fmt::Write;
 
 /// Parts into which sums over all tokens are cut.
 pub const SLABS: usize = 8;
@@ -91,19 +90,26 @@ impl Product {
     }
 }
 
-/// What a workgroup and a thread of it compute.
+/// What a workgroup computes at a time: m x n sums of k terms.
 #[derive(Clone, Copy, Debug)]
 pub struct Tile {
-    m: usize,
-    n: usize,
-    k: usize,
-    thread: usize,
+    /// Rows of A and C.
+    pub m: usize,
+    /// Columns of B and C.
+    pub n: usize,
+    /// Terms of each sum.
+    pub k: usize,
 }
 
+/// Threads along the rows and the columns of a tile.
+const SIDE: usize = 16;
+const THREADS: usize = SIDE * SIDE;
 /// 8 x 8 elements a thread: fewest reads of workgroup memory.
-const LARGE: Tile = Tile { m: 128, n: 128, k: 8, thread: 8 };
+const LARGE: Tile = Tile { m: 8 * SIDE, n: 8 * SIDE, k: 8 };
 /// 4 x 4 elements a thread: more workgroups.
-const SMALL: Tile = Tile { m: 64, n: 64, k: 16, thread: 4 };
+const SMALL: Tile = Tile { m: 4 * SIDE, n: 4 * SIDE, k: 16 };
+/// The tiles of [`source`].
+pub const TILES: [Tile; 2] = [LARGE, SMALL];
 /// A device should have so many workgroups to share out.
 const ENOUGH_GROUPS: usize = 128;
 /// Large tiles may compute so many times what small ones do: a part of the last tile of a row or column is
@@ -113,10 +119,10 @@ const WASTE: f64 = 1.15;
 impl Tile {
     /// Large tiles where they are filled and there are enough of them. The choice depends on sizes alone:
     /// another tile would give other roundings.
-    pub fn for_products(products: &[Product]) -> Tile {
-        let filled = LARGE.computed(products) <= WASTE * SMALL.computed(products);
-        let enough = total(products, LARGE) >= ENOUGH_GROUPS;
-        if filled && enough { LARGE } else { SMALL }
+    pub fn for_products(products: &[Product], [large, small]: [Tile; 2]) -> Tile {
+        let filled = large.computed(products) <= WASTE * small.computed(products);
+        let enough = total(products, large) >= ENOUGH_GROUPS;
+        if filled && enough { large } else { small }
     }
 
     /// Terms of all sums, those of whole tiles.
@@ -126,10 +132,6 @@ impl Tile {
             (x * self.n * y * self.m) as f64 * (product.k * product.batch) as f64
         };
         products.iter().map(terms).sum()
-    }
-
-    fn threads(self) -> usize {
-        (self.m / self.thread) * (self.n / self.thread)
     }
 }
 
@@ -146,15 +148,20 @@ pub fn groups(products: &[Product], tile: Tile) -> [usize; 3] {
 
 /// Adds lines to a text. Writing to a string never fails.
 macro_rules! line {
-    ($text:expr, $($format:tt)*) => { let _ = writeln!($text, $($format)*); };
+    ($text:expr, $($format:tt)*) => {{
+        use std::fmt::Write;
+        let _ = writeln!($text, $($format)*);
+    }};
 }
+pub(crate) use line;
 
 /// The WGSL of these products.
 pub fn source(products: &[Product], tile: Tile) -> String {
     let mut text = String::new();
     declare(products, &mut text);
     let w = &mut text;
-    let Tile { m: tile_m, n: tile_n, k: tile_k, thread } = tile;
+    let Tile { m: tile_m, n: tile_n, k: tile_k } = tile;
+    let thread = tile_m / SIDE;
     // Rows of workgroup memory are four longer than they need be, so that columns fall on different banks.
     let (row_a, row_b) = (tile_m + 4, tile_n + 4);
     line!(w, "var<workgroup> tile_a: array<f32, {}>;", tile_k * row_a);
@@ -168,34 +175,24 @@ pub fn source(products: &[Product], tile: Tile) -> String {
             p.row_sums.clone().unwrap_or_default()
         });
     }
-    let threads = tile.threads();
-    line!(w, "@compute @workgroup_size({threads})");
+    line!(w, "@compute @workgroup_size({THREADS})");
     line!(
         w,
         "fn product(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,"
     );
     line!(w, "    @builtin(local_invocation_index) at: u32) {{");
     locate(w, products, tile);
-    let across = tile_n / thread;
-    line!(w, "let ti = at / {across}u * {thread}u; let tj = at % {across}u * {thread}u;");
+    line!(w, "let ti = at / {SIDE}u * {thread}u; let tj = at % {SIDE}u * {thread}u;");
     for (i, j) in pairs(thread) {
         line!(w, "var c{i}_{j} = vec4<f32>();");
     }
     line!(w, "var row_sum_a = 0.0;");
     // Bounds: k0 grows by a whole tile in every round and ends at k_end; loads are guarded by m, n and k_end.
     line!(w, "for (var k0 = k_begin; k0 < k_end; k0 += {tile_k}u) {{");
-    for (side, size, row, bound) in [("a", tile_m, row_a, "m"), ("b", tile_n, row_b, "n")] {
-        let (first, args) =
-            if side == "a" { ("i0", "first + x, k0 + k") } else { ("j0", "k0 + k, first + x") };
-        line!(
-            w,
-            "for (var l = 0u; l < {}u; l++) {{ let index = l * {threads}u + at;",
-            size * tile_k / threads
-        );
-        line!(w, "let x = select(index % {size}u, index / {tile_k}u, {side}_along_k); let first = {first};");
-        line!(w, "let k = select(index / {size}u, index % {tile_k}u, {side}_along_k); var v = 0.0;");
-        line!(w, "if first + x < {bound} && k0 + k < k_end {{ v = load_{side}(part, z, {args}); }}");
-        line!(w, "tile_{side}[k * {row}u + x] = v; }}");
+    for (side, rows, stride) in [("a", tile_m, row_a), ("b", tile_n, row_b)] {
+        line!(w, "for (var l = 0u; l < {}u; l++) {{", rows * tile_k / THREADS);
+        element(w, side, rows, tile_k);
+        line!(w, "tile_{side}[k * {stride}u + x] = v; }}");
     }
     line!(w, "workgroupBarrier();");
     line!(
@@ -239,12 +236,24 @@ pub fn source(products: &[Product], tile: Tile) -> String {
     text
 }
 
+/// Element `v` of a tile, in row x of A or column x of B and at k, which is the l-th that a thread reads.
+fn element(w: &mut String, side: &str, rows: usize, tile_k: usize) {
+    let (first, bound, place) = match side {
+        "a" => ("i0", "m", "first + x, k0 + k"),
+        _ => ("j0", "n", "k0 + k, first + x"),
+    };
+    line!(w, "let index = l * {THREADS}u + at; let first = {first}; var v = 0.0;");
+    line!(w, "let x = select(index % {rows}u, index / {tile_k}u, {side}_along_k);");
+    line!(w, "let k = select(index / {rows}u, index % {tile_k}u, {side}_along_k);");
+    line!(w, "if first + x < {bound} && k0 + k < k_end {{ v = load_{side}(part, z, {place}); }}");
+}
+
 fn pairs(thread: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..thread).flat_map(move |i| (0..thread / 4).map(move |j| (i, j)))
 }
 
 /// Every binding once, numbered in order.
-fn declare(products: &[Product], w: &mut String) {
+pub fn declare(products: &[Product], w: &mut String) {
     let mut seen: Vec<&str> = Vec::new();
     for &(name, element, written) in products.iter().flat_map(|product| &product.bindings) {
         if seen.contains(&name) {
@@ -257,7 +266,7 @@ fn declare(products: &[Product], w: &mut String) {
 }
 
 /// A function that does what each product gives for it.
-fn cases(w: &mut String, products: &[Product], head: &str, body: impl Fn(&Product) -> String) {
+pub fn cases(w: &mut String, products: &[Product], head: &str, body: impl Fn(&Product) -> String) {
     line!(w, "{head} {{");
     if let [product] = products {
         line!(w, "{}", body(product));
@@ -273,7 +282,7 @@ fn cases(w: &mut String, products: &[Product], head: &str, body: impl Fn(&Produc
 }
 
 /// Which product, which tile of it, and its sizes.
-fn locate(w: &mut String, products: &[Product], tile: Tile) {
+pub fn locate(w: &mut String, products: &[Product], tile: Tile) {
     line!(w, "let tile = group.y * groups.x + group.x;");
     line!(w, "if tile >= {}u {{ return; }}", total(products, tile));
     for name in ["part", "m", "n", "k_begin", "k_end", "z", "i0", "j0"] {
@@ -301,7 +310,8 @@ fn locate(w: &mut String, products: &[Product], tile: Tile) {
         };
         line!(w, "k_begin = {k_begin}; k_end = {k_end};");
         if product.causal == Causal::OutputBelow {
-            line!(w, "if j0 > i0 + {}u {{ return; }}", tile.m - 1);
+            // Nothing to sum and to store. A return would not be seen to be that of a whole workgroup.
+            line!(w, "if j0 > i0 + {}u {{ m = 0u; k_end = 0u; }}", tile.m - 1);
         }
         line!(w, "}}");
         begin = end;

@@ -57,7 +57,7 @@ impl Program {
         if pollster::block_on(full.pop()).is_some() {
             let megabytes = plan.bytes().div_ceil(1 << 20);
             return Err(opened.error(format!(
-                "its memory has no room for {megabytes} MiB: close other programs, or allow less memory, \
+                "its memory has no room for {megabytes} MiB: close other programs, or allow less memory (--device-memory), \
                  and batches are cut smaller"
             )));
         }

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{
-    Text, device, distance, double, engine, parameters, reference, small, small_transformer, worst_tensor,
+    Text, distance, double, engine, parameters, reference, small, small_transformer, with_and_without_units,
+    worst_tensor,
 };
 use kuramoto_engine::{Engine, Shape};
 use kuramoto_gpu::Gpu;
@@ -19,7 +20,14 @@ const FLOOR: f64 = 2e-7;
 const TENSOR: f64 = 2e-5;
 
 /// The gradient of one batch.
-fn compare(gpu: &Gpu, what: &str, model: &ModelConfig, sequences: usize, context: usize) {
+fn compare(gpus: &[Gpu], what: &str, model: &ModelConfig, sequences: usize, context: usize) {
+    for gpu in gpus {
+        let units = if gpu.limits().matrix_units.is_some() { " on matrix units" } else { "" };
+        compare_one(gpu, &format!("{what}{units}"), model, sequences, context);
+    }
+}
+
+fn compare_one(gpu: &Gpu, what: &str, model: &ModelConfig, sequences: usize, context: usize) {
     let shape = Shape { sequences, context, lanes: 1 };
     let start = parameters(model, 5);
     let text = Text::new(sequences, context, model.vocab(), 1);
@@ -45,30 +53,30 @@ fn compare(gpu: &Gpu, what: &str, model: &ModelConfig, sequences: usize, context
 
 #[test]
 fn reference_model() {
-    let (gpu, _alone) = device();
-    compare(&gpu, "reference", &small().into(), 3, 33);
+    let (gpus, _alone) = with_and_without_units();
+    compare(&gpus, "reference", &small().into(), 3, 33);
 }
 
 #[test]
 fn transformer() {
-    let (gpu, _alone) = device();
-    compare(&gpu, "transformer", &small_transformer().into(), 3, 33);
+    let (gpus, _alone) = with_and_without_units();
+    compare(&gpus, "transformer", &small_transformer().into(), 3, 33);
 }
 
 #[test]
 fn every_ablation() {
-    let (gpu, _alone) = device();
+    let (gpus, _alone) = with_and_without_units();
     for row in Ablation::all() {
         let mut config = small();
         ablation::apply(&mut config, &[row.name]).unwrap();
-        compare(&gpu, row.name, &config.into(), 3, 33);
+        compare(&gpus, row.name, &config.into(), 3, 33);
     }
 }
 
 /// Switches that meet in a kernel, with one head and with several.
 #[test]
 fn combinations() {
-    let (gpu, _alone) = device();
+    let (gpus, _alone) = with_and_without_units();
     let combined: [&[&str]; 7] = [
         &["shared-drift", "drift-in-values", "wrapped-angles", "unshared-metric-gates"],
         &["fixed-drift", "drift-in-values", "score-transport"],
@@ -82,7 +90,7 @@ fn combinations() {
         for heads in [1, 4] {
             let mut config = KuramotoConfig { heads, ..small() };
             ablation::apply(&mut config, names).unwrap();
-            compare(&gpu, &format!("{} with {heads} heads", names.join(", ")), &config.into(), 2, 18);
+            compare(&gpus, &format!("{} with {heads} heads", names.join(", ")), &config.into(), 2, 18);
         }
     }
 }
@@ -91,7 +99,7 @@ fn combinations() {
 #[test]
 #[ignore = "it takes minutes on a software device"]
 fn sizes_of_the_paper() {
-    let (gpu, _alone) = device();
-    compare(&gpu, "kuramoto at 1M", &KuramotoConfig::default().into(), 2, 256);
-    compare(&gpu, "transformer at 1M", &TransformerConfig::default().into(), 2, 256);
+    let (gpus, _alone) = with_and_without_units();
+    compare(&gpus, "kuramoto at 1M", &KuramotoConfig::default().into(), 2, 256);
+    compare(&gpus, "transformer at 1M", &TransformerConfig::default().into(), 2, 256);
 }

@@ -2,11 +2,11 @@
 #![cfg(feature = "wgpu")]
 #![allow(clippy::print_stdout)] // measured errors, for whoever runs it with --nocapture
 
-use kuramoto_gpu::{DEFAULT_MEMORY, Limits, Plan, plan};
+use kuramoto_gpu::{DEFAULT_LIMITS, Plan, plan};
 use kuramoto_model::{KuramotoConfig, ModelConfig, TransformerConfig};
 
 fn paper(model: impl Into<ModelConfig>) -> Plan {
-    plan(&model.into(), 64, 256, &Limits { largest_buffer: 1 << 30, memory: DEFAULT_MEMORY }).unwrap()
+    plan(&model.into(), 64, 256, &DEFAULT_LIMITS).unwrap().1
 }
 
 #[test]

@@ -5,17 +5,26 @@
 mod common;
 
 use common::{
-    Text, device, distance, double, engine, parameters, reference, small, small_transformer, worst_tensor,
+    Text, device, distance, double, engine, parameters, reference, small, small_transformer,
+    with_and_without_units, worst_tensor,
 };
 use kuramoto_engine::{Arenas, Batch, Device, Engine, Error, Evaluator, Shape, Update};
 use kuramoto_gpu::Gpu;
 use kuramoto_model::{KuramotoConfig, ModelConfig, ParameterKind, TransformerConfig};
+use std::sync::MutexGuard;
 
 fn models(dropout: f64) -> [ModelConfig; 2] {
     [
         KuramotoConfig { dropout, ..small() }.into(),
         TransformerConfig { dropout, ..small_transformer() }.into(),
     ]
+}
+
+/// Both models, without and with the matrix units of the device.
+fn cases(dropout: f64) -> (Vec<(Gpu, ModelConfig)>, MutexGuard<'static, ()>) {
+    let (gpus, alone) = with_and_without_units();
+    let both = |gpu: Gpu| models(dropout).map(|model| (gpu.clone(), model));
+    (gpus.into_iter().flat_map(both).collect(), alone)
 }
 
 fn update(step: u64) -> Update {
@@ -41,8 +50,8 @@ fn assert_gradient(gpu: &Gpu, what: &str, model: &ModelConfig, shape: &Shape, te
 /// One element kept or dropped wrongly would be wrong by far more than rounding.
 #[test]
 fn dropout_masks_are_those_of_the_processor() {
-    let (gpu, _alone) = device();
-    for model in models(0.3) {
+    let (cases, _alone) = cases(0.3);
+    for (gpu, model) in cases {
         let text = Text::new(3, 21, model.vocab(), 1);
         assert_gradient(&gpu, "dropout", &model, &Shape { sequences: 3, context: 21, lanes: 1 }, &text);
         // The indices of attention's mask depend on the length of the sequence, not on the planned context.
@@ -52,8 +61,8 @@ fn dropout_masks_are_those_of_the_processor() {
 
 #[test]
 fn eight_steps_follow_the_processor() {
-    let (gpu, _alone) = device();
-    for model in models(0.1) {
+    let (cases, _alone) = cases(0.1);
+    for (gpu, model) in cases {
         let shape = Shape { sequences: 4, context: 25, lanes: 2 };
         let start = parameters(&model, 5);
         let mut engine = engine(&gpu, &model, &shape, &start);
@@ -83,8 +92,8 @@ fn eight_steps_follow_the_processor() {
 
 #[test]
 fn the_same_bits_twice() {
-    let (gpu, _alone) = device();
-    for model in models(0.1) {
+    let (cases, _alone) = cases(0.1);
+    for (gpu, model) in cases {
         let shape = Shape { sequences: 5, context: 19, lanes: 1 };
         let text = Text::new(5, 19, model.vocab(), 1);
         let run = || {
@@ -105,8 +114,8 @@ fn the_same_bits_twice() {
 
 #[test]
 fn a_run_goes_on_from_its_arenas() {
-    let (gpu, _alone) = device();
-    for model in models(0.1) {
+    let (cases, _alone) = cases(0.1);
+    for (gpu, model) in cases {
         let shape = Shape { sequences: 2, context: 9, lanes: 1 };
         let text = Text::new(2, 9, model.vocab(), 1);
         let mut whole = engine(&gpu, &model, &shape, &parameters(&model, 5));
@@ -128,8 +137,8 @@ fn a_run_goes_on_from_its_arenas() {
 /// Batches that do not fit are cut; the last micro-batch may be smaller.
 #[test]
 fn micro_batches_add_up() {
-    let (gpu, _alone) = device();
-    for model in models(0.2) {
+    let (cases, _alone) = cases(0.2);
+    for (gpu, model) in cases {
         let shape = Shape { sequences: 5, context: 23, lanes: 1 };
         let two = gpu.planned_bytes(&model, &Shape { sequences: 2, ..shape }).unwrap();
         let cut = gpu.clone().with_memory(two as u64);
@@ -143,8 +152,8 @@ fn micro_batches_add_up() {
 
 #[test]
 fn evaluation() {
-    let (gpu, _alone) = device();
-    for model in models(0.1) {
+    let (cases, _alone) = cases(0.1);
+    for (gpu, model) in cases {
         let start = parameters(&model, 5);
         let mut evaluator = gpu.evaluator(&model, 24, &start).unwrap();
         let shape = Shape { sequences: 40, context: 24, lanes: 1 };
@@ -168,7 +177,7 @@ fn evaluation() {
 /// Sizes at which tiles are empty, full, large and crossed, and vocabularies and widths that nothing divides.
 #[test]
 fn unusual_sizes() {
-    let (gpu, _alone) = device();
+    let (gpus, _alone) = with_and_without_units();
     let cases = [
         (1, 1, 1, 1, 1, 1),
         (256, 7, 7, 1, 2, 5),
@@ -185,7 +194,7 @@ fn unusual_sizes() {
         for model in [ModelConfig::from(kuramoto), transformer.into()] {
             let text = Text::new(sequences, context, vocab, 1);
             let what = format!("vocabulary {vocab}, width {width}, heads {heads}, {sequences} x {context}");
-            assert_gradient(&gpu, &what, &model, &shape, &text);
+            gpus.iter().for_each(|gpu| assert_gradient(gpu, &what, &model, &shape, &text));
         }
     }
 }
@@ -214,8 +223,8 @@ fn bad_input_is_refused_with_a_sentence() {
 /// A loss that is not a number must be seen: the trainer stops at it.
 #[test]
 fn what_is_not_finite_reaches_the_loss() {
-    let (gpu, _alone) = device();
-    for model in models(0.0) {
+    let (cases, _alone) = cases(0.0);
+    for (gpu, model) in cases {
         let shape = Shape { sequences: 2, context: 8, lanes: 1 };
         let text = Text::new(2, 8, model.vocab(), 1);
         let mut start = parameters(&model, 5);
@@ -230,4 +239,23 @@ fn what_is_not_finite_reaches_the_loss() {
             start[at] = kept;
         }
     }
+}
+
+/// The device itself must refuse what it has no room for, and then be good for something smaller. Software
+/// devices take what the system gives, so this needs a limit of addresses, which tests/gpu.sh sets.
+#[test]
+#[ignore = "without a limit of addresses it fills the memory of the machine"]
+fn full_memory_is_said_and_survived() {
+    let (gpu, _alone) = device();
+    let greedy = gpu.clone().with_memory(u64::MAX);
+    // Many buffers, each of which a small device has room for.
+    let model = ModelConfig::from(KuramotoConfig { width: 40, layers: 256, ..small() });
+    let shape = Shape { sequences: 255, context: 256, lanes: 1 };
+    let megabytes = greedy.planned_bytes(&model, &shape).unwrap() >> 20;
+    println!("{megabytes} MiB");
+    let full = greedy.gpu_engine(&model, &shape).map(|_| ()).unwrap_err().to_string();
+    println!("{full}");
+    assert!(full.contains("memory") && full.contains("less"), "{full}");
+    let (model, text) = (small().into(), Text::new(2, 8, 37, 1));
+    assert_gradient(&gpu, "after full memory", &model, &Shape { sequences: 2, context: 8, lanes: 1 }, &text);
 }

@@ -22,6 +22,8 @@ pub struct Task {
     pub cpus: usize,
     /// Megabytes of a task; what the largest run needs if None.
     pub megabytes: Option<u64>,
+    /// Each task has a graphics card and trains on it.
+    pub card: bool,
 }
 
 /// Settings for Slurm alone.
@@ -81,6 +83,7 @@ pub fn slurm(plan: &Plan, indices: &[usize], task: &Task, slurm: &Slurm) -> Resu
     let [program, folder, cache] = [&slurm.program, &slurm.plan, &slurm.cache].map(|path| shell(path));
     let (name, ranges, cpus, megabytes) = (label(plan), ranges(indices), task.cpus, task.megabytes(plan)?);
     let time = &slurm.time;
+    let (card, device) = if task.card { ("#SBATCH --gres=gpu:1\n", " --device gpu") } else { ("", "") };
     Ok(format!(
         r#"#!/bin/bash
 # One task for every run of the plan that was not finished when this was written.
@@ -90,12 +93,12 @@ pub fn slurm(plan: &Plan, indices: &[usize], task: &Task, slurm: &Slurm) -> Resu
 #SBATCH --cpus-per-task={cpus}
 #SBATCH --mem={megabytes}M
 #SBATCH --time={time}
-{partition}#SBATCH --signal=B:USR1@{GRACE}
+{partition}{card}#SBATCH --signal=B:USR1@{GRACE}
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output=logs/%a.log
 
-{program} lab run {folder} --index "$SLURM_ARRAY_TASK_ID" --threads "$SLURM_CPUS_PER_TASK" --cache {cache} &
+{program} lab run {folder} --index "$SLURM_ARRAY_TASK_ID" --threads "$SLURM_CPUS_PER_TASK" --cache {cache}{device} &
 run=$!
 again=
 # After one SIGTERM the run finishes its step, saves, and exits with 143; after a second it exits at once.
@@ -125,6 +128,10 @@ pub fn kubernetes(plan: &Plan, task: &Task, kubernetes: &Kubernetes) -> Result<S
     // JSON strings are YAML strings.
     let quoted = |text: &str| serde_json::to_string(text).expect("a string");
     let folder = plan.name();
+    let (card, device) = match task.card {
+        true => ("\n              nvidia.com/gpu: 1", "\n            - --device\n            - gpu"),
+        false => ("", ""),
+    };
     let (image, claim, folder) =
         (quoted(&kubernetes.image), quoted(&kubernetes.claim), quoted(&format!("/plans/{folder}")));
     Ok(format!(
@@ -169,13 +176,13 @@ spec:
             - --threads
             - "{cpus}"
             - --cache
-            - /plans/cache
+            - /plans/cache{device}
           resources:
             requests:
               cpu: "{cpus}"
               memory: {megabytes}M
             limits:
-              memory: {megabytes}M
+              memory: {megabytes}M{card}
           volumeMounts:
             - name: plans
               mountPath: /plans

@@ -412,7 +412,7 @@ fn a_plan_becomes_a_job_array() {
     run(&plan, 1, &mut ()).unwrap();
     let left = submit::unfinished(&plan);
     assert_eq!(left, [0, 2, 3, 4, 5, 6, 7]);
-    let task = Task { throttle: Some(3), cpus: 2, megabytes: None };
+    let task = Task { throttle: Some(3), cpus: 2, megabytes: None, card: false };
     let slurm = Slurm {
         program: "/opt/kuramoto".into(),
         plan: plan.folder().into(),
@@ -441,4 +441,11 @@ fn a_plan_becomes_a_job_array() {
     {
         assert!(job.contains(part), "{part}\n{job}");
     }
+
+    let task = Task { card: true, ..task };
+    let with_cards = submit::slurm(&plan, &left, &task, &slurm).unwrap();
+    assert!(with_cards.contains("#SBATCH --gres=gpu:1\n") && with_cards.contains(" --device gpu &\n"));
+    let with_cards = submit::kubernetes(&plan, &task, &kubernetes).unwrap();
+    assert!(with_cards.contains("- --device\n            - gpu\n          resources"), "{with_cards}");
+    assert!(with_cards.contains("nvidia.com/gpu: 1\n"), "{with_cards}");
 }

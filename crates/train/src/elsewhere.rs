@@ -10,7 +10,7 @@ use crate::disk::{self, Disk};
 use crate::error::{Error, Result};
 use crate::metrics::Row;
 use crate::run::{Ended, Run, Summary};
-use crate::state::{Best, State};
+use crate::state::{Best, State, Stretch};
 use kuramoto_engine::Arenas;
 use kuramoto_model::with_network;
 use std::f64::consts::LN_2;
@@ -120,6 +120,7 @@ fn state(from: &Elsewhere<'_>) -> State {
         best: best.map(|(step, bits_per_byte)| Best { step, bits_per_byte }),
         since_best: validated.skip_while(|pair| Some(*pair) != best).count().saturating_sub(1) as u64,
         seconds: last.map(|row| row.seconds).filter(|seconds| seconds.is_finite()).unwrap_or(0.0),
+        devices: vec![Stretch { from_step: 1, device: from.device.into() }],
         ..State::default()
     }
 }
@@ -148,6 +149,7 @@ fn summary(from: &Elsewhere<'_>, run: &Run, state: &State, steps: u64) -> Result
         test_bits_per_byte: from.test_bits_per_byte,
         bad_steps: 0,
         device: from.device.into(),
+        devices: Vec::new(),
         exchange_share: None,
         peak_memory_bytes: None,
         peak_memory_runs: None,

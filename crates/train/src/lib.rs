@@ -67,4 +67,4 @@ pub use overlay::Overlay;
 pub use run::{Run, Summary, Which};
 pub use session::{CorpusOptions, NewRun, Prepared, Session};
 pub use setting::{Observer, Setting, TrainingPlan, check_memory};
-pub use state::State;
+pub use state::{State, Stretch};

@@ -44,6 +44,9 @@ pub struct Row {
     /// rates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, f64>,
+    /// In the first row, and where it is another than before: what computed this step and those that follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// Seconds of training so far.
     #[serde(deserialize_with = "number")]
     pub seconds: f64,

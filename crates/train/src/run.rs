@@ -12,7 +12,7 @@ use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
 use crate::memory;
 use crate::overlay::Overlay;
-use crate::state::State;
+use crate::state::{State, Stretch};
 use kuramoto_model::{Kuramoto, Layout, ModelConfig, Weights, with_network};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
@@ -69,6 +69,9 @@ pub struct Summary {
     /// What computed the last steps; runs that are compared bit by bit need the same.
     #[serde(default)]
     pub device: String,
+    /// Where several devices computed the run: which, and from which step on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<Stretch>,
     /// Of several processes: share of the time that the first spent on sending, receiving and waiting for the
     /// others.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -74,7 +74,7 @@ pub struct Setting<'a> {
     pub device: &'a dyn Device,
     /// The files.
     pub disk: &'a dyn Disk,
-    /// Multiply-adds of a core counted as FLOP/s, for utilisation.
+    /// Multiply-adds of a core, or of the whole of another device, counted as FLOP/s, for utilisation.
     pub core_peak_flops: Option<f64>,
 }
 
@@ -97,7 +97,10 @@ pub fn check_memory(config: &Config, corpus: usize, device: &dyn Device) -> Resu
     let order = windows(Split::Train) * size_of::<u32>();
     let evaluated = windows(Split::Test).max(windows(Split::Validation)) * size_of::<(Window, f64)>();
     let batch = 2 * config.batch.sequences * config.batch.context;
-    let planned = device.planned_bytes(&config.model, &config.shape())? + order + 2 * evaluated + batch;
-    memory::check("training", planned as u64, memory::SMALLER)?;
-    Ok(planned)
+    let (engine, rest) =
+        (device.planned_bytes(&config.model, &config.shape())?, order + 2 * evaluated + batch);
+    // A card's own memory is checked by its device.
+    let here = if device.uses_main_memory() { engine + rest } else { rest };
+    memory::check("training", here as u64, memory::SMALLER)?;
+    Ok(engine + rest)
 }

@@ -27,9 +27,21 @@ pub struct State {
     pub since_best: u64,
     /// Seconds of training, over all resumes. The one field that is not reproducible.
     pub seconds: f64,
+    /// What computed the steps, in order. Two runs are the same bits as far as their devices are the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<Stretch>,
     /// The row of the last step while its validation is still to come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unvalidated: Option<Box<Row>>,
+}
+
+/// Steps that one device computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// The first of them; they end where the next stretch begins.
+    pub from_step: u64,
+    /// Its name. Devices of one name give the same bits.
+    pub device: String,
 }
 
 /// A validation that no other was better than.
@@ -53,6 +65,15 @@ impl State {
     /// The last step whose row is complete.
     pub(crate) fn recorded(&self) -> u64 {
         self.step - u64::from(self.unvalidated.is_some() && self.step > 0)
+    }
+
+    /// The next step is computed by this device; returns its name if the one before was not.
+    pub(crate) fn computed_by(&mut self, device: &str) -> Option<String> {
+        if self.devices.last().is_some_and(|last| last.device == device) {
+            return None;
+        }
+        self.devices.push(Stretch { from_step: self.step + 1, device: device.into() });
+        Some(device.into())
     }
 
     /// Takes the loss of a good step into the recent mean.

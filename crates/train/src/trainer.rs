@@ -19,7 +19,7 @@ use crate::recorder::{ROWS, Recorder};
 use crate::run::{Ended, Run, Summary};
 use crate::setting::{Observer, Setting, TrainingPlan, check_memory};
 use crate::start::Start;
-use crate::state::State;
+use crate::state::{State, Stretch};
 use crate::windows::{Sampler, Window};
 use kuramoto_engine::{Batch, Engine, Group, Update};
 use kuramoto_model::ParameterKind;
@@ -73,8 +73,6 @@ struct Trainer<'a> {
     tried_to_save: Instant,
     /// Of all threads of all processes, where it was measured.
     peak_flops: Option<f64>,
-    /// What computed the steps that were taken before, if the run says so, and how many those are.
-    before: Option<(String, u64)>,
     /// Seconds of steps of this process, and of their exchanges.
     worked: (f64, f64),
     memory: PeakMemory,
@@ -98,12 +96,17 @@ impl<'a> Trainer<'a> {
         let mut engine = setting.device.engine(&config.model, &shape)?;
         let start = Start::find(engine.layout(), run, steps, setting)?;
         let saved = start.state.as_ref().map(Saved::of);
-        let state = start.state.clone().unwrap_or_default();
+        let mut state = start.state.clone().unwrap_or_default();
+        // Older checkpoints do not say what computed them, but the run's summary does.
+        if let Some(summary) = run.summary().filter(|_| state.step > 0 && state.devices.is_empty())
+            && !summary.device.is_empty()
+        {
+            state.devices.push(Stretch { from_step: 1, device: summary.device });
+        }
         let rows = match setting.leads() {
             true => Some(Rewind::read(&run.folder().join(ROWS), state.recorded())?),
             false => None,
         };
-        let before = run.summary().map(|summary| (summary.device, state.step));
         // Everything is known to be good: only now is anything changed.
         start.restore(&mut *engine, run, setting, observer)?;
         let mut recorder = None;
@@ -142,7 +145,6 @@ impl<'a> Trainer<'a> {
             non_finite: None,
             saved,
             tried_to_save: Instant::now(),
-            before,
             worked: (0.0, 0.0),
             memory,
         };
@@ -224,6 +226,7 @@ impl<'a> Trainer<'a> {
         let norm = self.engine.norm()?;
         let bad = self.state.objection(loss, norm, &config.bad_steps);
         let learning_rate = config.optimizer.learning_rate_at(step, self.steps);
+        let device = self.state.computed_by(self.engine.device());
         match &bad {
             None => {
                 self.state.updates += 1;
@@ -247,6 +250,7 @@ impl<'a> Trainer<'a> {
             bad,
             // Once is enough: what is validated never changes.
             floor_bits_per_byte: self.floor.filter(|_| step == 1),
+            device,
             ..Default::default()
         };
         let seconds = started.elapsed().as_secs_f64();
@@ -315,7 +319,12 @@ impl<'a> Trainer<'a> {
             floor_bits_per_byte: self.floor,
             test_bits_per_byte: test,
             bad_steps: self.state.bad_steps,
-            device: self.computed_by(),
+            device: self
+                .state
+                .devices
+                .last()
+                .map_or_else(|| self.engine.device().into(), |last| last.device.clone()),
+            devices: if self.state.devices.len() > 1 { self.state.devices.clone() } else { Vec::new() },
             exchange_share: (self.group.size() > 1 && self.worked.0 > 0.0)
                 .then(|| self.worked.1 / self.worked.0),
             peak_memory_bytes,
@@ -325,14 +334,6 @@ impl<'a> Trainer<'a> {
             self.run.save_summary(self.setting.disk, &summary)?;
         }
         Ok(summary)
-    }
-
-    /// What computed the last steps: not this device, if there was none left to take.
-    fn computed_by(&self) -> String {
-        match &self.before {
-            Some((device, step)) if *step == self.state.step && !device.is_empty() => device.clone(),
-            _ => self.engine.device().into(),
-        }
     }
 
     /// Most bytes in memory, and how many runs shared them. A summary that is still there is of a run that had

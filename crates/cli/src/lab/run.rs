@@ -1,5 +1,6 @@
 //! `kuramoto lab run`: what a plan still lacks, with a bar for every worker and one for the whole.
 
+use crate::device::DeviceArguments;
 use crate::program::{program, quoted};
 use crate::progress::seconds;
 use crate::signals::Signals;
@@ -7,7 +8,6 @@ use crate::table::counted;
 use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use kuramoto_engine::Cpu;
-use kuramoto_kernels::peak;
 use kuramoto_lab::runner::{Corpora, Outcome, Watcher, run_all};
 use kuramoto_lab::{Plan, Planned};
 use kuramoto_train::data::default_cache;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Arguments {
     /// The plan's folder
     plan: PathBuf,
-    /// Runs at a time, sharing the cores [default: one a core]
+    /// Runs at a time, sharing the cores [default: one a core; on a graphics device, as many as keep it busy]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
     /// Run this one only, as job arrays do
@@ -31,6 +31,8 @@ pub struct Arguments {
     /// Threads of all jobs together [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
+    #[command(flatten)]
+    device: DeviceArguments,
     /// Folder of prepared corpora
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
@@ -43,10 +45,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(index) => vec![plan.run(index)?],
         None => plan.runs.iter().collect(),
     };
-    let jobs = arguments.jobs.map_or(cores, |jobs| jobs as usize).clamp(1, chosen.len().max(1));
-    let threads = (cores / jobs).max(1);
-    let device = Cpu::new(threads);
-    let setting = Setting { core_peak_flops: Some(peak::measure(0.2)), ..Setting::new(&device) };
+    let jobs = |or: usize| arguments.jobs.map_or(or, |jobs| jobs as usize).clamp(1, chosen.len().max(1));
+    let opened = arguments.device.open(Cpu::new((cores / jobs(cores)).max(1)))?;
+    let largest = chosen.iter().max_by(|a, b| a.flops.total_cmp(&b.flops));
+    let fitting =
+        largest.map_or(Ok(1), |run| opened.runs_at_a_time(&run.config.model, &run.config.shape(), cores))?;
+    let jobs = jobs(fitting);
+    let setting = Setting { core_peak_flops: Some(opened.peak_flops), ..Setting::new(opened.device()) };
     let screen = Screen::new(chosen.iter().map(|run| run.flops).sum(), arguments.index.is_some())?;
     let corpora = Corpora::new(&arguments.cache.clone().unwrap_or_else(default_cache));
     run_all(&plan, &chosen, &corpora, jobs, setting, &screen);

@@ -30,6 +30,9 @@ pub struct Arguments {
     /// Megabytes of a task [default: what the largest run needs]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     memory: Option<u64>,
+    /// Give each task a graphics card (--gres=gpu:1, nvidia.com/gpu) and train on it
+    #[arg(long)]
+    gpu: bool,
     /// Time limit of a task; a run that is not finished by then is queued again and goes on
     #[arg(long, default_value = "24:00:00", value_parser = time)]
     time: String,
@@ -107,6 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         throttle: arguments.throttle.map(|tasks| tasks as usize),
         cpus: arguments.cpus as usize,
         megabytes: arguments.memory,
+        card: arguments.gpu,
     };
     if let (Some(image), Some(claim), true) = (&arguments.image, &arguments.claim, arguments.kubernetes) {
         let settings = Kubernetes { image: image.clone(), claim: claim.clone() };

@@ -5,6 +5,7 @@
 
 use crate::choice::help_with_choices;
 use crate::chosen::Chosen;
+use crate::device::{DeviceArguments, Opened};
 use anyhow::{Context, Result};
 use clap::ArgAction;
 use kuramoto_engine::{Cpu, Group};
@@ -113,6 +114,11 @@ pub struct Arguments {
     /// Keep each thread on a core of its own
     #[arg(long, help_heading = RUN, hide_short_help = true)]
     pin: bool,
+    #[command(flatten, next_help_heading = RUN)]
+    pub device: DeviceArguments,
+    /// Print what a graphics device would launch in a step, with operations and bytes, and train nothing
+    #[arg(long, help_heading = RUN, hide_short_help = true, conflicts_with = "resume")]
+    pub explain: bool,
     /// Print a JSON row a step and the summary as the last line, on standard output
     #[arg(long, help_heading = RUN)]
     pub json: bool,
@@ -292,7 +298,7 @@ impl Arguments {
         self.data_path.as_deref()
     }
 
-    pub fn device(&self, group: Arc<dyn Group>) -> Result<Cpu> {
+    pub fn open_device(&self, group: Arc<dyn Group>) -> Result<Opened> {
         let (threads, cores) = (crate::threads(self.threads)?, crate::threads(None)?);
         let refuse = |allowed: String| Err(crate::wrong("--pin", true, allowed).into());
         if self.pin && group.size() > 1 {
@@ -305,7 +311,7 @@ impl Arguments {
                 "{threads} threads would each need a core, and there are {cores}: ask for fewer"
             ));
         }
-        Ok(Cpu { threads, pin: self.pin, group })
+        self.device.open(Cpu { threads, pin: self.pin, group })
     }
 
     /// Refuses what does not go together.

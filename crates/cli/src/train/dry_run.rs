@@ -1,10 +1,13 @@
-//! `train --dry-run`: what would be trained, and how long it would take.
+//! `train --dry-run`: what would be trained, and how long it would take; `train --explain`: what a graphics
+//! device would launch.
 
 use super::note_other_name;
 use crate::describe;
+use crate::device::{self, DeviceArguments};
 use crate::progress::seconds;
 use crate::table::counted;
 use anyhow::Result;
+use kuramoto_engine::Cpu;
 use kuramoto_train::{NewRun, Setting, Split};
 
 /// Prints everything that is known before the first step, and makes no folder.
@@ -42,4 +45,11 @@ pub fn run(new: &NewRun, setting: &Setting<'_>, json: bool) -> Result<()> {
         counted(estimate.validations as usize, "validation"),
         config.to_toml(),
     ))
+}
+
+/// Prints the launches of a training step. Without a graphics device, those that any could take.
+pub fn explain(new: &NewRun, device: &DeviceArguments) -> Result<()> {
+    let gpu = device.graphics()?;
+    let config = new.prepare(&Cpu::new(1))?.config;
+    crate::print(&device::explain(&config.model, &config.shape(), gpu.as_ref())?)
 }

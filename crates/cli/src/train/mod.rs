@@ -13,7 +13,6 @@ use crate::signals::{self, Signals};
 use crate::table::{counted, thousands};
 use anyhow::{Context, Result};
 use kuramoto_engine::Processes;
-use kuramoto_kernels::peak;
 use kuramoto_train::run::Ended;
 use kuramoto_train::{Config, Error, Identity, Overlay, Session, Setting};
 use std::io::IsTerminal;
@@ -25,17 +24,24 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         arguments.check(processes.group().size())?;
         // The first process gives the others its configuration.
         let overlays = if processes.leads() { arguments.overlays()? } else { Vec::new() };
-        Ok((overlays, arguments.device(processes.group())?))
+        if arguments.explain {
+            return Ok((overlays, None));
+        }
+        Ok((overlays, Some(arguments.open_device(processes.group())?)))
     };
-    let (overlays, device) = match processes::in_all(&processes, prepare()) {
+    let (overlays, opened) = match processes::in_all(&processes, prepare()) {
         Ok(prepared) => prepared,
         Err(error) => return processes::could_not_begin(&processes, error),
     };
+    let Some(opened) = opened else {
+        dry_run::explain(&arguments.new_run(&overlays), &arguments.device)?;
+        return Ok(ExitCode::SUCCESS);
+    };
     if arguments.dry_run {
-        dry_run::run(&arguments.new_run(&overlays), &Setting::new(&device), arguments.json)?;
+        dry_run::run(&arguments.new_run(&overlays), &Setting::new(opened.device()), arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let setting = Setting { core_peak_flops: Some(peak::measure(0.2)), ..Setting::new(&device) };
+    let setting = Setting { core_peak_flops: Some(opened.peak_flops), ..Setting::new(opened.device()) };
     match open(arguments, &overlays, setting) {
         Ok(mut session) => {
             train(arguments, &processes, &mut session).or_else(|error| processes::failed(&processes, error))

@@ -35,7 +35,7 @@ impl KuramotoPlan {
         let bindings = [
             ("tokens", self.arenas.tokens),
             ("emb", emb),
-            ("state", self.scratch.theta),
+            ("state", self.states[0]),
             ("psi", self.layers[0].psi),
         ];
         self.row_kernel("embed", kernel!("embed"), "forward", &["forward", "lift"], "", &bindings);
@@ -203,7 +203,7 @@ impl KuramotoPlan {
             ("keys", self.arenas.keys_of(&self.sizes, layer, 1)),
             ("psi", buffers.psi),
             ("pre", buffers.pre),
-            ("theta", self.scratch.theta),
+            ("theta", self.states[layer]),
             ("middle", buffers.middle),
         ];
         if self.config.value_bound {
@@ -251,7 +251,7 @@ impl KuramotoPlan {
             ("log_radius", self.radius(layer, 2)),
             ("keys", self.arenas.keys_of(&self.sizes, layer, 2)),
             ("middle", buffers.middle),
-            ("theta", self.scratch.theta),
+            ("theta", self.states[layer + 1]),
             ("psi", self.next_psi(layer)),
         ];
         self.row_kernel("bound", kernel!("bound"), "forward", &["forward"], "", &bindings);
@@ -261,7 +261,7 @@ impl KuramotoPlan {
     fn lift_middle(&mut self, layer: usize) {
         let bindings = [
             ("theta", self.layers[layer].middle),
-            ("state", self.scratch.theta),
+            ("state", self.states[layer + 1]),
             ("psi", self.next_psi(layer)),
         ];
         self.row_kernel("lift", kernel!("lift"), "forward", &["forward", "state"], "", &bindings);
@@ -308,7 +308,7 @@ impl KuramotoPlan {
         if scaled {
             flags.push("scale");
             bindings.push(("logit_scale", self.arenas.parameter("logit_scale", 1)));
-            if self.sizes.training {
+            if self.sizes.training() {
                 bindings.push(("scalars", self.scalar(self.config.layers, 0)));
             }
         }

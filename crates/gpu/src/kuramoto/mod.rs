@@ -6,7 +6,7 @@ mod backward;
 mod forward;
 mod gates;
 
-use crate::arenas::{Arenas, ModelPlan, Sizes};
+use crate::arenas::{Arenas, Mode, ModelPlan, Sizes, Traced};
 use crate::builder::{Builder, Rows};
 use crate::matrix::{Attention, Matrix};
 use crate::places::Places;
@@ -34,7 +34,6 @@ struct LayerBuffers {
 
 /// What is used and forgotten; `dx` is the gradient of `x`.
 struct Scratch {
-    theta: Part,
     final_psi: Part,
     proto_psi: Part,
     logits: Part,
@@ -62,6 +61,8 @@ struct KuramotoPlan {
     builder: Builder,
     arenas: Arenas,
     layers: Vec<LayerBuffers>,
+    /// Phases before each layer and after the last; only a trace keeps them apart.
+    states: Vec<Part>,
     scratch: Scratch,
 }
 
@@ -73,7 +74,7 @@ pub fn plan(network: &Kuramoto, sizes: Sizes) -> ModelPlan {
     plan.losses();
     let losses = plan.builder.take();
     let (mut backward, mut finish, mut update) = (Vec::new(), Vec::new(), Vec::new());
-    if sizes.training {
+    if sizes.training() {
         plan.backward();
         backward = plan.builder.take();
         plan.fold_prototypes();
@@ -84,7 +85,17 @@ pub fn plan(network: &Kuramoto, sizes: Sizes) -> ModelPlan {
     }
     let omega = network.omega::<f32>(&vec![0.0; network.layout().count()], 0).into_owned();
     let constants = if plan.learns_drift() { Vec::new() } else { vec![(plan.scratch.fixed_omega, omega)] };
-    (Plan { forward, losses, backward, finish, update, ..plan.builder.plan }, plan.arenas, constants)
+    let traced = Traced {
+        states: plan.states,
+        couplings: plan.layers.iter().map(|layer| layer.coupling).collect(),
+        logits: plan.scratch.logits,
+    };
+    ModelPlan {
+        plan: Plan { forward, losses, backward, finish, update, ..plan.builder.plan },
+        arenas: plan.arenas,
+        constants,
+        traced: Some(traced),
+    }
 }
 
 /// Columns of `scalars` of a layer: both radii, the score scale, and the frame's share of it.
@@ -109,7 +120,8 @@ impl KuramotoPlan {
         let frames = if transport { rows * config.heads * 2 * rank } else { 0 };
         let turned = if config.drift_in_values { rows * 2 * k } else { 0 };
         let wide = if config.feed_forward == FeedForward::Swiglu { rows * 4 * k } else { 0 };
-        let mut per_layer = |name: &str, len: usize| b.per_layer(name, len, layers, sizes.training);
+        let mut per_layer =
+            |name: &str, len: usize| b.per_layer(name, len, layers, sizes.mode != Mode::Evaluation);
         let buffers = [
             per_layer("psi", rows * 2 * k),
             per_layer("preactivations", rows * sections.total),
@@ -143,9 +155,9 @@ impl KuramotoPlan {
             }
         };
         let layers = (0..layers).map(layer).collect();
-        let trained = |len: usize| if sizes.training { len } else { 0 };
+        let states = b.per_layer("theta", rows * k, config.layers + 1, sizes.mode == Mode::Tracing);
+        let trained = |len: usize| if sizes.training() { len } else { 0 };
         let scratch = Scratch {
-            theta: b.buffer("theta", rows * k),
             final_psi: b.buffer("final psi", rows * 2 * k),
             proto_psi: b.buffer("prototypes' psi", prototypes),
             logits: b.buffer("logits", rows * v),
@@ -164,7 +176,7 @@ impl KuramotoPlan {
             dpsi: b.buffer("dpsi", trained(rows * 2 * k)),
             angle: b.buffer("angle", trained(rows * k)),
         };
-        KuramotoPlan { config, sizes, sections, builder, arenas, layers, scratch }
+        KuramotoPlan { config, sizes, sections, builder, arenas, layers, states, scratch }
     }
 
     fn rank(&self) -> usize {

@@ -3,7 +3,7 @@
 mod backward;
 mod forward;
 
-use crate::arenas::{Arenas, ModelPlan, Sizes};
+use crate::arenas::{Arenas, Mode, ModelPlan, Sizes};
 use crate::builder::{Builder, Rows};
 use crate::matrix::{Attention, Matrix};
 use crate::places::Places;
@@ -59,7 +59,7 @@ pub fn plan(network: &Transformer, sizes: Sizes) -> ModelPlan {
     plan.cross_entropy("losses", "forward");
     let losses = plan.builder.take();
     let (mut backward, mut finish, mut update) = (Vec::new(), Vec::new(), Vec::new());
-    if sizes.training {
+    if sizes.training() {
         plan.backward();
         backward = plan.builder.take();
         plan.arenas.reduce(&mut plan.builder);
@@ -68,7 +68,12 @@ pub fn plan(network: &Transformer, sizes: Sizes) -> ModelPlan {
         update = plan.builder.take();
     }
     let constants = vec![(plan.scratch.rope, plan.rope_table())];
-    (Plan { forward, losses, backward, finish, update, ..plan.builder.plan }, plan.arenas, constants)
+    ModelPlan {
+        plan: Plan { forward, losses, backward, finish, update, ..plan.builder.plan },
+        arenas: plan.arenas,
+        constants,
+        traced: None,
+    }
 }
 
 impl TransformerPlan {
@@ -79,7 +84,8 @@ impl TransformerPlan {
         let (mut builder, arenas) = Arenas::new(places, &sizes, "", 0, 0, Vec::new());
         let b = &mut builder;
         let squares = sizes.sequences * config.heads * sizes.tokens * sizes.tokens;
-        let mut per_layer = |name: &str, len: usize| b.per_layer(name, len, layers, sizes.training);
+        let mut per_layer =
+            |name: &str, len: usize| b.per_layer(name, len, layers, sizes.mode != Mode::Evaluation);
         let buffers = [
             per_layer("normal 1", rows * d),
             per_layer("inverse sd 1", rows),
@@ -96,7 +102,7 @@ impl TransformerPlan {
             LayerBuffers { normal1, inverse_sd1, qkv, attention, mixed, normal2, inverse_sd2, wide }
         };
         let layers = (0..layers).map(layer).collect();
-        let trained = |len: usize| if sizes.training { len } else { 0 };
+        let trained = |len: usize| if sizes.training() { len } else { 0 };
         let scratch = Scratch {
             stream: b.buffer("stream", rows * d),
             increment: b.buffer("increment", rows * d),

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use kuramoto_engine::{Arenas, Batch, Cpu, Engine, Shape, cpu::CpuEngine};
-use kuramoto_gpu::{Gpu, GpuEngine};
+use kuramoto_gpu::{Gpu, GpuEngine, adapters};
 use kuramoto_model::{
     Kuramoto, KuramotoConfig, Layout, ModelConfig, Network, Transformer, TransformerConfig, random,
 };
@@ -18,6 +18,15 @@ pub fn device() -> (Gpu, MutexGuard<'static, ()>) {
     let index = std::env::var("KURAMOTO_GPU").map_or(0, |index| index.parse().expect("an index"));
     let gpu = Gpu::open(index).expect("a graphics device, such as tests/gpu.sh sets up");
     (gpu, guard)
+}
+
+/// The same device without and, if it has any, with its matrix units.
+pub fn with_and_without_units() -> (Vec<Gpu>, MutexGuard<'static, ()>) {
+    let (gpu, guard) = device();
+    let has_units =
+        adapters().iter().any(|adapter| adapter.to_string() == gpu.name() && adapter.matrix_units.is_some());
+    let with = has_units.then(|| gpu.clone().with_matrix_units(true).unwrap());
+    (std::iter::once(gpu).chain(with).collect(), guard)
 }
 
 /// Tokens and what follows them.
@@ -59,8 +68,8 @@ pub fn small_transformer() -> TransformerConfig {
     TransformerConfig { vocab: 37, width: 20, layers: 2, heads: 2, dropout: 0.0, ..Default::default() }
 }
 
-/// Parameters near those that training starts from, and far enough that a wrong sign, transpose or permutation shows.
-/// Embeddings reach beyond a turn, so that wrapping them does something.
+/// Parameters near those that training starts from, and far enough that a wrong sign, transpose or
+/// permutation shows. Embeddings reach beyond a turn, so that wrapping them does something.
 pub fn parameters(model: &ModelConfig, seed: u64) -> Vec<f32> {
     fn moved<N: Network<f32>>(network: &N, phases: bool, seed: u64) -> Vec<f32> {
         let mut parameters = vec![0.0; network.layout().count()];
@@ -159,8 +168,9 @@ pub fn distance(found: &[f64], expected: &[f64]) -> f64 {
     difference(found, expected) / norm(expected.iter().copied()).max(1e-300)
 }
 
-/// The tensor of a gradient that is most wrong, and by how much: the norm of its difference over its norm, or over a
-/// hundredth of the whole gradient's if that is larger. A scalar whose terms cancel has no digits to compare.
+/// The tensor of a gradient that is most wrong, and by how much: the norm of its difference over its norm, or
+/// over a hundredth of the whole gradient's if that is larger. A scalar whose terms cancel has no digits to
+/// compare.
 pub fn worst_tensor(layout: &Layout, found: &[f64], expected: &[f64]) -> (f64, String) {
     let least = (1e-2 * norm(expected.iter().copied())).max(1e-300);
     let errors = layout.tensors().iter().map(|tensor| {

@@ -4,6 +4,10 @@
 //! peak is measured beside each, on every thread at once, so that a busy machine lowers both sides of a
 //! utilisation. Several numbers of threads are measured in turns, so that their ratios are of one time.
 
+#[cfg(feature = "gpu")]
+mod graphics;
+
+use crate::device::DeviceArguments;
 use crate::scaling::{self, MeasuredPoint};
 use crate::table::{Table, thousands};
 use anyhow::{Context, Result, bail, ensure};
@@ -13,6 +17,7 @@ use kuramoto_kernels::{arch, peak};
 use kuramoto_model::{Error, KuramotoConfig, ModelConfig, Network, TransformerConfig, Weights, with_network};
 use kuramoto_train::memory;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -41,6 +46,14 @@ pub struct Arguments {
     /// Print one JSON object on the last line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    device: DeviceArguments,
+    /// Sequences of a batch on a graphics device
+    #[arg(long, default_value_t = SEQUENCES)]
+    batch: usize,
+    /// New file for all that was measured on a graphics device, as JSON: please send it to the project
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Measure this configuration in this process and print it as JSON
     #[arg(long, hide = true)]
     child: Option<String>,
@@ -111,6 +124,14 @@ impl Configuration {
     fn name(&self) -> String {
         format!("{}-{}-dropout-{}", self.model, self.preset, self.dropout)
     }
+
+    fn config(&self) -> ModelConfig {
+        let &Configuration { width, dropout, .. } = self;
+        match self.model {
+            "kuramoto" => KuramotoConfig { width, dropout, ..Default::default() }.into(),
+            _ => TransformerConfig { width, dropout, ..Default::default() }.into(),
+        }
+    }
 }
 
 /// How to measure.
@@ -123,6 +144,15 @@ struct How {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    let graphics = arguments.device.graphics()?;
+    if graphics.is_none() {
+        let of_a_device =
+            [("--report", arguments.report.is_some()), ("--batch", arguments.batch != SEQUENCES)];
+        if let Some((flag, _)) = of_a_device.into_iter().find(|(_, given)| *given) {
+            let why = "it goes with a graphics device: add --device gpu".into();
+            return Err(kuramoto_train::Error::Config { origin: flag.into(), why }.into());
+        }
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(SEQUENCES);
     let threads = if arguments.threads.is_empty() { vec![cores] } else { arguments.threads.clone() };
     let refuse = |field, value: String, allowed: String| Err(Error::Field { field, value, allowed }.into());
@@ -143,10 +173,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let measured = measure(name, how)?;
         return crate::print(&format!("{}\n", serde_json::to_string(&measured)?));
     }
+    #[cfg(not(feature = "gpu"))]
+    let _ = graphics;
     let chosen: Vec<_> = CONFIGURATIONS.iter().filter(|c| c.name().contains(&arguments.only)).collect();
     if chosen.is_empty() {
         let names = CONFIGURATIONS.iter().map(Configuration::name).collect::<Vec<_>>().join(", ");
         return refuse("only", format!("{:?}", arguments.only), format!("it names none of {names}"));
+    }
+    #[cfg(feature = "gpu")]
+    if let Some(gpu) = graphics {
+        return graphics::run(arguments, gpu, &chosen);
     }
     if !arguments.json {
         let level = arch::level();
@@ -308,11 +344,7 @@ fn measure(name: &str, how: How) -> Result<Measured> {
     let Some(configuration) = CONFIGURATIONS.iter().find(|c| c.name() == name) else {
         bail!("there is no configuration {name:?}");
     };
-    let &Configuration { width, dropout, .. } = configuration;
-    let model: ModelConfig = match configuration.model {
-        "kuramoto" => KuramotoConfig { width, dropout, ..Default::default() }.into(),
-        _ => TransformerConfig { width, dropout, ..Default::default() }.into(),
-    };
+    let (model, dropout) = (configuration.config(), configuration.dropout);
     let How { threads, lanes, seconds, pin } = how;
     let (shape, cpu) =
         (Shape { sequences: SEQUENCES, context: CONTEXT, lanes }, Cpu { pin, ..Cpu::new(threads) });
@@ -320,8 +352,7 @@ fn measure(name: &str, how: How) -> Result<Measured> {
     memory::check("the benchmark", planned_bytes as u64, "fewer threads")?;
     let mut engine = cpu.engine(&model, &shape)?;
     engine.start(1)?;
-    let text: Vec<u8> =
-        (0..=SEQUENCES * CONTEXT).map(|i| ((i * 7919 + i / 13) % model.vocab()) as u8).collect();
+    let text = text(SEQUENCES * CONTEXT, &model);
     let batch = Batch { tokens: &text[..SEQUENCES * CONTEXT], targets: &text[1..], length: CONTEXT };
     let mut times = Vec::new();
     let (mut peak, mut timings) = (0.0f64, Timings::default());
@@ -372,6 +403,11 @@ fn measure(name: &str, how: How) -> Result<Measured> {
             pieces: Costs::pieces(parameters.len()),
         },
     })
+}
+
+/// So many bytes and one more, which no model learns soon.
+fn text(len: usize, model: &ModelConfig) -> Vec<u8> {
+    (0..=len).map(|i| ((i * 7919 + i / 13) % model.vocab()) as u8).collect()
 }
 
 /// Peak FLOP/s a core while every thread runs the same loop.
