@@ -25,5 +25,7 @@ if [ -z "$plan" ]; then
 fi
 node "$work/report.mjs" "${SCREENSHOTS:-}" "$plan/report.html" results/*/report.html
 
-mkdir "$work/runs"
+node "$work/colour.mjs" crates/explorer/assets
+mkdir "$work/runs" "$work/nothing"
+node "$work/visit.mjs" "$program" "$work/nothing" ${SCREENSHOTS:+"$SCREENSHOTS"}
 node "$work/page.mjs" "$program" "$work/runs" ${SCREENSHOTS:+"$SCREENSHOTS"}

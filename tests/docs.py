@@ -27,7 +27,7 @@ OTHERS = [Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"
 # What a path in the text starts with. Paths in generated folders (runs/, target/) are examples.
 ROOTS = ("crates/", "docs/", "fuzz/", "results/", "tests/", ".ci/", ".github/")
 # Flags of mpirun and cargo that the text names.
-FLAGS_OF_OTHERS = {"--bind-to", "--map-by", "--mca", "--release", "--locked", "--overlap"}
+FLAGS_OF_OTHERS = {"--bind-to", "--map-by", "--mca", "--release", "--locked", "--overlap", "--features", "--card"}
 FENCE = re.compile(r"^ *```(.*)$")
 
 faults = []

@@ -22,6 +22,8 @@ COMMANDS = {
     "pulls": ["run", "--prompt", "the old"],
     "export": ["run", "--to", "made.npz", "--text", "text"],
     "explore": [".", "--no-browser"],
+    "site": ["made", "--module", "text"],
+    "devices": [],
     "simulate": ["--oscillators", "50", "--couplings", "1", "--settle", "1", "--measure", "1", "--out", "made"],
     "match": ["--budget", "6k"],
     "models": [],

@@ -26,12 +26,12 @@ TOUCHED = {
 }
 SAMPLING = {"temperature": 0.8, "top_p": 0.9, "seed": 1}
 BODIES = {
-    "/api/inspect": {**QUESTION, **TOUCHED},
+    "/api/inspect": {**QUESTION, **TOUCHED, "parts": ["bits", "likely", "phase", "order"]},
     "/api/pulls": {"question": {**QUESTION, **TOUCHED}, "token": 3, "locking": 0.9},
     "/api/generate": {"question": {**QUESTION, **TOUCHED}, "bytes": 5, "sampling": SAMPLING},
     "/api/live": {"run": 0, "plan/runs/x": 10},
 }
-PATHS = ["/", "/app.js", "/api/runs", "/api/rows?run=run", "/api/rows?run=run&read=10", "/api/sample?run=run", *BODIES]
+PATHS = ["/", "/app.js", "/api/runs", "/api/rows?run=run", "/api/rows?run=run&read=10", "/api/sample?run=run", "/api/about?run=run", *BODIES]
 NASTY = [
     "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/api/rows?run=../secret", "/api/rows?run=%00",
     "/api/rows", "/api/rows?run=run&read=-1", "/api/rows?run=run&read=18446744073709551616", "/api/rows?run=%ff%fe",

@@ -5,7 +5,7 @@ use crate::chosen::{Chosen, FOR_TEXT};
 use crate::text::{self, Stream};
 use anyhow::{Context, Result};
 use kuramoto_train::generate::{Sampling, default_prompt, generate};
-use kuramoto_train::{Error, Identity, disk};
+use kuramoto_train::{Identity, disk};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
@@ -110,14 +110,8 @@ impl Arguments {
             (None, None) => default_prompt(corpus),
         };
         if !self.skip_unknown {
-            return match corpus.encode("prompt", &given) {
-                Ok(_) => Ok(given),
-                Err(Error::Setting { key, value, allowed }) => {
-                    let allowed = format!("{allowed}; --skip-unknown leaves such bytes out");
-                    Err(Error::Setting { key, value, allowed }.into())
-                }
-                Err(error) => Err(error.into()),
-            };
+            let advice = "give --skip-unknown to leave out bytes that the model does not know";
+            return corpus.encode("prompt", &given).map(|_| given).context(advice);
         }
         let known = corpus.tokens();
         let (kept, skipped): (Vec<u8>, Vec<u8>) =

@@ -30,6 +30,7 @@ mod runs;
 mod scaling;
 mod signals;
 mod simulate;
+mod site;
 mod table;
 mod text;
 mod train;
@@ -68,6 +69,8 @@ enum Command {
     Export(export::Arguments),
     /// Open a local page to watch training and to look inside
     Explore(explore::Arguments),
+    /// Write that page as files that any static host serves, with models that run in the browser
+    Site(site::Arguments),
     /// Simulate the classical Kuramoto model and plot its transition
     Simulate(simulate::Arguments),
     /// Plan and run experiments: the paper's tables at a scale this machine carries
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         Command::Pulls(arguments) => pulls::run(&arguments).map(done),
         Command::Export(arguments) => export::run(&arguments).map(done),
         Command::Explore(arguments) => explore::run(&arguments).map(done),
+        Command::Site(arguments) => site::run(&arguments).map(done),
         Command::Simulate(arguments) => simulate::run(&arguments).map(done),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Match(arguments) => matching::run(&arguments).map(done),

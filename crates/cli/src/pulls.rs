@@ -9,8 +9,8 @@ use kuramoto_phase::Trace;
 use kuramoto_phase::coalition::coalitions;
 use kuramoto_phase::prediction::{likeliest, probabilities};
 use kuramoto_phase::pull::{Pull, Pulls};
+use kuramoto_phase::radius::radii;
 use kuramoto_phase::subject::check_memory;
-use kuramoto_phase::survey::radii;
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -2,7 +2,8 @@
 //
 // A chart is made once and then brought up to date, so that focus and reading stay where they are while a run trains.
 
-import { element, save, space, svg, setText } from "./dom.js";
+import { element, saveText, space, svg, setText } from "./dom.js";
+import { drawn, plain, prose } from "./math.js";
 
 const height = 260;
 const edge = { left: 52, right: 12, top: 10, bottom: 34 };
@@ -44,7 +45,8 @@ export function smooth(points, amount) {
 export const dashed = "6 4";
 export const dotted = "1.5 3";
 
-// what: { name, x, y, lines: [{ name, colour (a class), points: [[x, y]], dash, level (the same everywhere) }], log, zero }
+// what: { name, x, y, lines, log, zero, mark (an x) }; names may have formulas between $. A line is { name, colour (a class),
+// points: [[x, y]], dash, level (the same everywhere), dots (their radius, in place of a line), join (both), spread: [[x, low, high]] }.
 export function chart(panel, what) {
   panel.chart ??= new Chart(panel);
   panel.chart.show(what);
@@ -59,13 +61,13 @@ class Chart {
   key = element("p", { class: "count key" });
   values = element("p", { class: "count", "aria-live": "polite" });
   figure = element("div", {}, this.drawing, this.key, this.values);
-  empty = element("p", { class: "empty" }, "Nothing to show yet: it appears as the run writes it.");
+  empty = element("p", { class: "empty" }, "Not recorded by these runs, or not yet.");
 
   constructor(panel) {
     const { drawing } = this;
     this.tools = element("span", {},
-      element("button", { class: "small", onclick: () => save(`${this.what.name}.svg`, "image/svg+xml", standalone(drawing)) }, "SVG"), " ",
-      element("button", { class: "small", onclick: () => save(`${this.what.name}.csv`, "text/csv", csv(this.lines, this.what)) }, "CSV"));
+      element("button", { class: "small", onclick: () => saveText(`${this.what.name}.svg`, "image/svg+xml", standalone(drawing)) }, "SVG"), " ",
+      element("button", { class: "small", onclick: () => saveText(`${this.what.name}.csv`, "text/csv", csv(this.lines, this.what)) }, "CSV"));
     panel.content.append(this.empty, this.figure);
     panel.tools.append(this.tools);
     drawing.addEventListener("pointermove", (event) => this.read(this.under(event.clientX)));
@@ -85,7 +87,7 @@ class Chart {
     this.lines = what.lines.map((line) => ({ ...line, points: line.points.filter(can) })).filter((line) => line.points.length);
     this.empty.hidden = this.lines.length > 0;
     this.figure.hidden = this.tools.hidden = !this.lines.length;
-    this.drawing.setAttribute("aria-label", `${what.y} against ${what.x}; the arrow keys read values`);
+    this.drawing.setAttribute("aria-label", `${plain(what.y)} against ${plain(what.x)}; the arrow keys read values`);
     this.draw();
   }
 
@@ -117,18 +119,22 @@ class Chart {
     const marks = (log ? powers : ticks)(x0, x1, Math.min(width / 80, 5));
     for (const a of marks) nodes.push(svg("text", { x: px(a), y: height - edge.bottom + 15, "text-anchor": "middle" }, short(a)));
     nodes.push(svg("path", { class: "axis", d: `M${edge.left} ${edge.top}V${height - edge.bottom}H${width - edge.right}` }),
-      svg("text", { x: (width + edge.left) / 2, y: height - 4, "text-anchor": "middle" }, x),
-      svg("text", { transform: `translate(12 ${height / 2}) rotate(-90)`, "text-anchor": "middle" }, y));
+      svg("text", { x: (width + edge.left) / 2, y: height - 4, "text-anchor": "middle" }, ...drawn(x)),
+      svg("text", { transform: `translate(12 ${height / 2}) rotate(-90)`, "text-anchor": "middle" }, ...drawn(y)));
+    if (this.what.mark !== undefined) nodes.push(svg("line", { class: "chosen", x1: px(this.what.mark), x2: px(this.what.mark), y1: edge.top, y2: height - edge.bottom }));
     for (const line of lines) {
       const d = line.points.map(([a, b], i) => `${i ? "L" : "M"}${px(a).toFixed(1)} ${py(b).toFixed(1)}`).join("");
-      nodes.push(svg("path", { class: line.colour, d, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": line.dash ?? "" }));
-      if (line.points.length === 1) nodes.push(svg("circle", { class: line.colour, cx: px(line.points[0][0]), cy: py(line.points[0][1]), r: 3, fill: "currentColor" }));
+      if (!line.dots || line.join) nodes.push(svg("path", { class: line.colour, d, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": line.dash ?? "" }));
+      for (const [a, low, high] of line.spread ?? []) nodes.push(svg("path", { class: line.colour, d: `M${px(a)} ${py(low)}V${py(high)}`, stroke: "currentColor", "stroke-width": 4, opacity: 0.5 }));
+      const radius = line.dots ?? (line.points.length === 1 ? 3 : 0);
+      if (radius) for (const [a, b] of line.points) nodes.push(svg("circle", { class: line.colour, cx: px(a).toFixed(1), cy: py(b).toFixed(1), r: radius, fill: "currentColor" }));
     }
     drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
     drawing.replaceChildren(...nodes, this.cursor);
     this.key.replaceChildren(...lines.map((line) => element("span", {},
       svg("svg", { viewBox: "0 0 22 10", class: `sample ${line.colour}` },
-        svg("path", { d: "M0 5H22", stroke: "currentColor", "stroke-width": 2.5, "stroke-dasharray": line.dash ?? "" })), line.name)));
+        line.dots && !line.join ? svg("circle", { cx: 11, cy: 5, r: Math.min(line.dots, 5), fill: "currentColor" })
+          : svg("path", { d: "M0 5H22", stroke: "currentColor", "stroke-width": 2.5, "stroke-dasharray": line.dash ?? "" })), ...prose(line.name))));
     this.read(this.at);
   }
 
@@ -158,8 +164,8 @@ class Chart {
     }
     for (const end of ["x1", "x2"]) this.cursor.setAttribute(end, this.px(at));
     const here = this.lines.map((line) => [line, this.nearest(line.points, at)]);
-    const value = ([line, [a, b]]) => `${line.name} ${b.toPrecision(4)}${a === at || line.level ? "" : ` (at ${short(a)})`}`;
-    setText(this.values, `${this.what.x} ${short(at)}: ${here.map(value).join(" · ")}`);
+    const value = ([line, [a, b]]) => `${plain(line.name)} ${b.toPrecision(4)}${a === at || line.level ? "" : ` (at ${short(a)})`}`;
+    setText(this.values, `${plain(this.what.x)} ${short(at)}: ${here.map(value).join(" · ")}`);
   }
 }
 
@@ -181,6 +187,6 @@ function standalone(drawing) {
 
 function csv(lines, { x, y }) {
   const quote = (text) => `"${String(text).replaceAll('"', '""')}"`;
-  const rows = lines.flatMap((line) => line.points.map(([a, b]) => `${quote(line.name)},${a},${b}`));
-  return [`series,${quote(x)},${quote(y)}`, ...rows].join("\n") + "\n";
+  const rows = lines.flatMap((line) => line.points.map(([a, b]) => `${quote(plain(line.name))},${a},${b}`));
+  return [`series,${quote(plain(x))},${quote(plain(y))}`, ...rows].join("\n") + "\n";
 }

@@ -1,5 +1,7 @@
 // Elements, panels and files.
 
+import { prose } from "./math.js";
+
 export const space = "http://www.w3.org/2000/svg";
 export function svg(name, attributes = {}, ...children) {
   const node = document.createElementNS(space, name);
@@ -24,29 +26,39 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// A panel: title, one sentence, content.
-export function panel(title, says, { full = false } = {}) {
-  const tools = element("span");
-  const content = element("div");
-  const node = element("section", { class: full ? "panel full" : "panel" },
-    element("header", {}, element("h2", {}, title), tools), element("p", { class: "says" }, says), content);
-  return { node, content, tools };
+// A panel: title, one sentence (with formulas between $), content, and what is there while there is no content.
+export function panel(id, title, says, invitation = "Type a text above.") {
+  const tools = element("span", { class: "tools" });
+  // Neither shows before the panel comes into view: until then nobody asked what is in it.
+  const content = element("div", { class: "content", hidden: true });
+  const empty = element("p", { class: "empty", hidden: true }, invitation);
+  const node = element("section", { class: "panel", id: `panel-${id}`, "aria-labelledby": `title-${id}` },
+    element("header", {}, element("h2", { id: `title-${id}` }, ...prose(title)), tools),
+    element("p", { class: "says" }, ...prose(says)), empty, content);
+  const filled = (is) => {
+    content.hidden = !is;
+    empty.hidden = !!is;
+    return is;
+  };
+  return { node, content, tools, empty, filled };
 }
 
-// The same figure of the model as it is and of the touched one, side by side once there are both.
-export function pair(intact, touched) {
-  const captions = ["as it is", "touched"].map((name) => element("figcaption", { class: "count" }, name));
-  const figures = [intact, touched].map((node, i) => element("figure", {}, captions[i], node));
-  const node = element("div", { class: "pair", hidden: true }, ...figures);
+// The same figure of the model as it is and of the one that is intervened in, side by side once there are both.
+export function pair(intact, changed) {
+  const captions = ["original", "with intervention"].map((name) => element("figcaption", { class: "count" }, name));
+  const figures = [intact, changed].map((node, i) => element("figure", {}, captions[i], node));
+  const node = element("div", { class: "pair" }, ...figures);
   const show = (both) => {
     captions[0].hidden = figures[1].hidden = !both;
-    node.hidden = false;
   };
   return { node, show };
 }
 
-export function save(name, kind, text) {
-  const link = element("a", { download: name, href: URL.createObjectURL(new Blob([text], { type: kind })) });
+export const button = (id, title, onclick, attributes = {}) => element("button", { id, type: "button", onclick, ...attributes }, title);
+
+export function save(name, blob) {
+  const link = element("a", { download: name, href: URL.createObjectURL(blob) });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
+export const saveText = (name, kind, text) => save(name, new Blob([text], { type: kind }));

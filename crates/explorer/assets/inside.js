@@ -1,155 +1,197 @@
-// Inside a run: a text runs through the real model on the server, and every panel shows a part of the result.
+// Inside a model: a text runs through it, and every panel shows a part of the result.
+//
+// A question names the parts that the panels in view need; a panel that comes into view asks for what it lacks.
 
-import { arrays } from "./api.js";
-import * as carpet from "./carpet.js";
-import * as chances from "./chances.js";
-import * as circle from "./circle.js";
+import * as api from "./api.js";
+import { tokenBefore, placeAfter, read } from "./bytes.js";
+import * as coalitions from "./coalitions.js";
+import * as continues from "./continue.js";
+import * as controls from "./controls.js";
 import * as coupling from "./coupling.js";
-import { element } from "./dom.js";
 import * as drift from "./drift.js";
+import * as intervene from "./intervene.js";
+import { newest } from "./newest.js";
+import * as next from "./next.js";
+import { fail, say } from "./notice.js";
 import * as order from "./order.js";
+import * as oscillators from "./oscillators.js";
+import * as phases from "./phases.js";
 import * as pulls from "./pulls.js";
+import { asQuestion, state } from "./state.js";
 import * as text from "./text.js";
-import * as touch from "./touch.js";
-import * as write from "./write.js";
+import { visible } from "./visible.js";
 
-const controls = document.getElementById("inside-controls");
-const board = document.getElementById("inside-panels");
-const parts = [text, order, carpet, coupling, circle, pulls, chances, touch, write, drift];
-
-// What all panels read. `found` is the answer of the server; `layer` may be the last state, one past the layers.
-export const state = { run: "", checkpoint: "best", text: "", token: Infinity, layer: 0, found: null, interventions: [], changes: [] };
+const deck = [controls, text, next];
+const panels = [oscillators, pulls, intervene, continues, phases, coupling, coalitions, order, drift];
+const inView = visible(() => ask());
+const listeners = [];
+// What each run's model reads; asked for once.
+const readers = new Map();
+const anything = { vocabulary: new Set(Array.from({ length: 256 }, (_, i) => i)), context: 1024 };
+// The question that `state.found` answers.
+let known = "";
 let runs = [];
-let say = () => {};
-let asking = false;
-let changed = false;
-let playing;
-let chosen;
+let sampled = "";
 
-const choice = element("select", { id: "inside-run", onchange: () => choose(choice.value) });
-const times = element("input", { type: "range", id: "checkpoint", min: 0, max: 0, value: 0, oninput: () => pick() });
-const time = element("output", { for: "checkpoint" });
-const layers = element("input", { type: "range", id: "layer", min: 0, max: 0, value: 0, oninput: () => toLayer(+layers.value) });
-const layer = element("output", { for: "layer" });
-const play = element("button", { id: "play", "aria-pressed": "false", onclick: () => animate() }, "Play the layers");
-
-export function start(notice) {
-  say = notice;
-  controls.append(
-    element("label", {}, "Run ", choice),
-    element("label", {}, "Checkpoint ", times, time),
-    element("label", {}, "Layer ", layers, layer), play);
-  for (const part of parts) board.append(part.start({ state, ask, draw, select, asQuestion, say }));
+export function start() {
+  const own = { state, select, toLayer, setText, ask, chooseRun, chooseStep, changed };
+  document.getElementById("deck").append(...deck.map((part) => part.start(own)));
+  const nodes = new Map(panels.map((part) => [part, part.start(own)]));
+  document.getElementById("acting").append(nodes.get(intervene), nodes.get(continues));
+  const board = document.getElementById("board");
+  for (const [part, node] of nodes) {
+    if (!node.isConnected) board.append(node);
+    inView.watch(node, part);
+  }
+  // After the first two: what is seen of a byte, then what can be done.
+  board.insertBefore(document.getElementById("acting"), nodes.get(phases));
   draw();
 }
 
+// Called after every change that a link should hold.
+export const onChange = (listener) => listeners.push(listener);
+const changed = () => listeners.forEach((listener) => listener());
+
 // Only Kuramoto models have phases.
+const usable = (run) => run.model === "kuramoto" && run.checkpoints.length > 0;
+
+// One that trains, else the newest, else the largest.
+const best = () => [...runs].sort((a, b) => (b.status === "training") - (a.status === "training")
+  || (b.started ?? "").localeCompare(a.started ?? "") || b.parameters - a.parameters)[0];
+
 export function showRuns(found) {
-  runs = found.filter((run) => run.model === "kuramoto" && run.checkpoints.length);
-  const names = runs.map((run) => run.id);
-  if (names.join("\n") !== [...choice.options].map((option) => option.value).join("\n")) {
-    choice.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
-  }
-  if (!names.includes(state.run) && names.length) choose(names[0]);
-  else choice.value = state.run;
+  const before = runs.some((run) => run.id === state.run);
+  state.listed = true;
+  runs = found.filter(usable);
   const own = runs.find((run) => run.id === state.run);
-  if (!own) return;
-  // Checkpoints come and go while a run trains: the chosen step keeps its place, or gives way to the newest.
-  times.max = own.checkpoints.length - 1;
-  const place = own.checkpoints.indexOf(chosen);
-  times.value = place < 0 ? times.max : place;
-  if (place < 0) pick();
+  controls.offer(runs);
+  // Another run may come to have the same name.
+  for (const id of readers.keys()) if (!runs.some((run) => run.id === id)) readers.delete(id);
+  if (!own) {
+    const other = best();
+    const why = found.some((run) => run.id === state.run) ? "has no phases or no checkpoint" : "is not there";
+    if (state.run) say(`The run ${state.run} ${why}${other ? `: this is ${other.id}` : ""}.`);
+    state.run = "";
+    if (other) chooseRun(other.id);
+    else show(null);
+  } else if (!before) chooseRun(own.id);
+  // Checkpoints come and go while a run trains: the chosen one stays, or gives way to the newest.
+  else if (!own.checkpoints.includes(state.step)) chooseStep(own.checkpoints.at(-1));
 }
 
-function choose(id) {
-  state.run = id;
-  choice.value = id;
+export function chooseRun(id) {
   const own = runs.find((run) => run.id === id);
-  times.max = own.checkpoints.length - 1;
-  times.value = times.max;
-  text.offer(id);
-  pick();
+  const same = state.run === id;
+  state.run = id;
+  // A link may name the step.
+  if (!same || !own.checkpoints.includes(state.step)) state.step = own.checkpoints.at(-1);
+  controls.draw();
+  changed();
+  readAs(id);
 }
 
-function pick() {
-  const own = runs.find((run) => run.id === state.run);
-  const step = own?.checkpoints[+times.value];
-  chosen = step;
-  state.checkpoint = step === undefined ? "best" : `step-${step}`;
-  time.textContent = step === undefined ? "" : `step ${step}`;
+async function readAs(id) {
+  if (!readers.has(id)) {
+    const about = await api.about(id).catch(fail);
+    readers.set(id, about ? { vocabulary: new Set(about.vocabulary), context: about.context } : anything);
+  }
+  if (state.run !== id) return;
+  if (state.text) reread();
+  // Until somebody types, the text is one that the run's own model wrote.
+  if (state.text && state.text !== sampled) return;
+  const before = state.text;
+  const sample = await api.sample(id).catch(() => "");
+  if (state.run !== id || state.text !== before || !sample) return;
+  sampled = sample;
+  setText(sample);
+}
+
+function chooseStep(step) {
+  state.step = step;
+  controls.draw();
+  changed();
   ask();
 }
 
-export const asQuestion = () => ({ run: state.run, text: state.text, checkpoint: state.checkpoint,
-  interventions: state.interventions, changes: state.changes });
-
-// One question at a time, about what is on the page when it is asked: who types faster than the model answers sees the
-// newest text next, and what came between is never asked.
-async function ask() {
-  changed = true;
-  if (asking) return;
-  asking = true;
-  try {
-    while (changed) {
-      changed = false;
-      await inspect();
-    }
-  } finally {
-    // Even if a panel fails, the next key is answered.
-    asking = false;
-  }
+// A text, and the place of the caret in it (its end if there is none).
+export function setText(to, caret = to.length) {
+  state.text = to;
+  reread(caret);
 }
 
-async function inspect() {
+function reread(caret) {
+  state.reading = read(state.text, readers.get(state.run) ?? anything);
+  if (caret !== undefined) state.aim = tokenBefore(state.reading, caret);
+  text.draw();
+  changed();
+  ask();
+}
+
+export const ask = newest(inspect);
+
+async function inspect(isOld) {
   const question = asQuestion();
-  let found = null;
-  let trouble = "";
+  const { reading, run } = state;
+  if (!run || !question.text || !readers.has(run)) return show(null);
+  const key = JSON.stringify(question);
+  const same = key === known && state.found;
+  const parts = [...new Set([...deck, ...inView.all()].flatMap((part) => part.parts ?? []))].filter((part) => !same || !state.found.parts.has(part));
+  if (same && !parts.length) return show({ ...state.found, reading });
+  text.busy(true);
   try {
-    if (question.run && question.text) found = await arrays("api/inspect", question);
+    const found = await api.inspect({ ...question, parts });
+    // What is on the page must not pass for the answer to a question that has none.
+    if (!same) say("", "question");
+    known = key;
+    show(same ? { ...state.found, ...found, reading, parts: new Set([...state.found.parts, ...parts]) } : { ...found, reading, parts: new Set(parts) });
   } catch (error) {
-    trouble = error.message;
+    // A text that cannot be read any more, or not yet, says nothing about the one that is there now.
+    if (isOld()) return;
+    known = "";
+    fail(error, "question");
+    show(null);
+  } finally {
+    text.busy(isOld());
   }
-  // A text that cannot be read any more, or not yet, says nothing about the one that is there now.
-  if (!found && changed) return;
-  say(trouble);
-  // What is on the page must not pass for the answer to a question that has none.
-  state.found = found && { ...found, bytes: new TextEncoder().encode(question.text) };
-  if (!found) return draw();
-  state.token = Math.min(state.token, found.n - 1);
-  layers.max = found.layers;
-  toLayer(Math.min(state.layer, found.layers));
 }
 
-function toLayer(to) {
-  state.layer = to;
-  layers.value = to;
-  layer.textContent = state.found && to === state.found.layers ? "after the last" : `entering ${to}`;
+function show(found) {
+  state.found = found;
+  if (found) {
+    state.token = Math.min(state.aim, found.n - 1);
+    state.layer = Math.min(state.layer, found.layers);
+  }
   draw();
 }
 
-function select(token) {
+// A byte chosen other than by the caret, which follows.
+function select(token, { caret = true } = {}) {
+  const last = state.reading.bytes.length - 1;
+  if (last < 0) return;
+  state.aim = Math.min(Math.max(token, 0), last);
+  if (caret) text.setCaret(placeAfter(state.reading, state.aim));
+  changed();
+  // Of a text that the model has not read yet nothing can be shown.
+  if (state.found?.reading !== state.reading || state.token === state.aim) return;
+  state.token = state.aim;
+  draw();
+}
+
+export function toLayer(to) {
   if (!state.found) return;
-  state.token = Math.min(Math.max(token, 0), state.found.n - 1);
+  state.layer = Math.min(Math.max(to, 0), state.found.layers);
+  changed();
   draw();
 }
 
 function draw() {
-  for (const part of parts) part.draw();
+  for (const part of deck) part.draw();
+  for (const part of inView.all()) drawPanel(part);
 }
 
-function animate() {
-  clearInterval(playing);
-  const on = play.getAttribute("aria-pressed") !== "true";
-  play.setAttribute("aria-pressed", on);
-  if (!on) return;
-  toLayer(0);
-  playing = setInterval(() => {
-    if (!state.found || state.layer >= state.found.layers) {
-      clearInterval(playing);
-      play.setAttribute("aria-pressed", "false");
-    } else toLayer(state.layer + 1);
-  }, 700);
+// A panel is drawn if it is in view and has all it needs.
+function drawPanel(part) {
+  const { found } = state;
+  if (!found || (part.parts ?? []).every((name) => found.parts.has(name))) part.draw();
 }
 
-// Couplings belong to layers; after the last there are those of the last.
-export const coupled = (found, at) => Math.min(at, found.layers - 1);

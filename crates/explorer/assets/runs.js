@@ -1,9 +1,11 @@
 // Every run under the folder, live: a list to tick, and curves of what is ticked.
 
-import { live } from "./api.js";
+import * as api from "./api.js";
 import { chart, dashed, dotted, smooth } from "./chart.js";
 import { series } from "./colour.js";
-import { element, panel, setText } from "./dom.js";
+import { button, element, panel } from "./dom.js";
+import { fail, isSignedOut, say } from "./notice.js";
+import { table } from "./table.js";
 
 const list = document.getElementById("run-list");
 const charts = document.getElementById("charts");
@@ -17,6 +19,8 @@ const ticked = new Map();
 let runs = [];
 let stop;
 let onRuns = () => {};
+let onOpen = () => {};
+let onBack = () => {};
 let lost = false;
 
 const panels = [
@@ -24,38 +28,47 @@ const panels = [
   ["speed", "Speed", "Bytes read in a second while training.", "bytes / s"],
   ["utilisation", "Utilisation", "Share of the machine's multiply-add peak.", "share"],
   ["gradient", "Gradient norm", "Global norm of the gradient before clipping.", "norm"],
-  ["tau", "Score scale tau", "How sharply tokens choose whom to couple with, at each validation.", "tau"],
-  ["radii", "Radii r1 and r2", "Largest steps of the two bounded increments, by layer, at each validation (r2 dashed).", "radians"],
-  ["rates", "Mean drift |omega|", "Mean size of each layer's drift rates, at each validation.", "radians / byte"],
-].map(([id, title, says, y]) => ({ id, y, ...panel(title, says) }));
+  ["tau", "Score scale $τ$", "How sharply tokens choose whom to couple with, at each validation.", "$τ$"],
+  ["radii", "Radii $r_1$ and $r_2$", "Largest steps of the two bounded increments, by layer, at each validation ($r_2$ dashed).", "radians"],
+  ["rates", "Mean drift $|ω|$", "Mean size of each layer's drift rates, at each validation.", "radians / byte"],
+].map(([id, title, says, y]) => ({ id, y, ...panel(`curve-${id}`, title, says) }));
 charts.append(...panels.map((one) => one.node));
 
-export function start(listener, notice) {
+const overview = table(line);
+list.append(overview.node);
+
+// `listener` gets the runs whenever they change; `open` the run to look inside of; `back` is called when a lost connection is back.
+export function start(listener, open, back) {
   smoothing.addEventListener("input", draw);
   logAxis.addEventListener("change", draw);
-  onRuns = listener;
-  watch(notice);
+  [onRuns, onOpen, onBack] = [listener, open, back];
+  for (const one of panels) one.filled(true);
+  watch();
 }
 
 // One stream for all: it is opened anew when other runs are ticked.
-async function watch(notice) {
+async function watch() {
   stop?.abort();
   const own = new AbortController();
   stop = own;
-  while (!own.signal.aborted) {
+  while (!own.signal.aborted && !isSignedOut()) {
     const watched = Object.fromEntries([...ticked.keys()].map((id) => [id, known.get(id)?.read ?? 0]));
     try {
-      await live(watched, (event) => {
+      await api.rows(watched, (event) => {
         for (const [id, rows] of Object.entries(event.rows)) add(id, rows);
-        if (event.runs) setRuns(event.runs, notice);
+        if (event.runs) setRuns(event.runs);
         draw();
-        if (lost) notice("");
-        lost = false;
+        if (lost) {
+          lost = false;
+          say("", "connection");
+          onBack();
+        }
       }, own.signal);
     } catch (error) {
       if (own.signal.aborted) return;
+      // Said once: who dismissed it knows.
+      if (!lost) fail(error instanceof TypeError ? new api.NotConnected("The connection to the program broke off.") : error, "connection");
       lost = true;
-      notice(`No connection: ${error.message}`);
     }
     await new Promise((done) => setTimeout(done, 1000));
   }
@@ -72,15 +85,15 @@ function add(id, rows) {
   });
 }
 
-function setRuns(found, notice) {
+function setRuns(found) {
   const first = runs.length === 0;
   runs = found;
   if (first && runs.length && !ticked.size) {
-    const newest = runs.find((run) => run.status === "training") ?? runs[0];
+    const newest = [...runs].sort((a, b) => (b.status === "training") - (a.status === "training") || (b.started ?? "").localeCompare(a.started ?? ""))[0];
     tick(newest.id);
-    watch(notice);
+    watch();
   }
-  table(notice);
+  overview.show(runs);
   onRuns(runs);
 }
 
@@ -90,49 +103,35 @@ function tick(id) {
   ticked.set(id, series.find((colour) => !taken.includes(colour)) ?? series[ticked.size % series.length]);
 }
 
-const bits = (x) => (x == null ? "-" : x.toFixed(4));
-
-const head = ["run", "model", "corpus", "parameters", "steps", "validation", "floor", "test", "status", "started", "changes"];
-const kind = (i) => (i > 2 && i < 8 ? "number" : i === head.length - 1 ? "changes" : "");
-const nothing = element("p", { class: "empty" }, "No runs in this folder yet. Train one: kuramoto train");
-const body = element("tbody");
-const whole = element("div", { class: "wide" }, element("table", {},
-  element("thead", {}, element("tr", {}, ...head.map((title, i) => element("th", { class: kind(i), scope: "col" }, title)))), body));
-list.append(nothing, whole);
-// Rows of the table by id; they stay as long as their run, so that no click or focus is lost while it trains.
-const lines = new Map();
-
-function line(id, notice) {
+// The first cell of a run's row.
+function line(id) {
   const box = element("input", { type: "checkbox", "data-run": id, onchange: () => {
-    if (box.checked) tick(id); else { ticked.delete(id); known.delete(id); }
-    watch(notice);
-    table(notice);
+    if (box.checked) tick(id);
+    else {
+      ticked.delete(id);
+      known.delete(id);
+    }
+    watch();
+    overview.show(runs);
     draw();
   } });
   const swatch = element("span");
-  const cells = head.map((_, i) => element("td", { class: kind(i) }));
-  cells[0].append(element("label", {}, box, " ", swatch, id));
-  return { box, swatch, cells, row: element("tr", {}, ...cells) };
+  const open = button("", "Look inside", () => onOpen(id), { class: "small", "data-open": id });
+  return {
+    node: element("span", { class: "run" }, element("label", {}, box, swatch, id), open),
+    draw(run) {
+      box.checked = ticked.has(id);
+      swatch.className = box.checked ? `swatch ${ticked.get(id)}` : "";
+      open.hidden = run.model !== "kuramoto" || !run.checkpoints.length;
+    },
+  };
 }
 
-function table(notice) {
-  nothing.hidden = runs.length > 0;
-  whole.hidden = !runs.length;
-  const rows = runs.map((run) => {
-    if (!lines.has(run.id)) lines.set(run.id, line(run.id, notice));
-    const { box, swatch, cells, row } = lines.get(run.id);
-    box.checked = ticked.has(run.id);
-    swatch.className = box.checked ? `swatch ${ticked.get(run.id)}` : "";
-    const texts = [run.model, run.corpus, run.parameters.toLocaleString("en"), run.steps.toLocaleString("en"),
-      bits(run.validation_bits_per_byte), bits(run.floor_bits_per_byte), bits(run.test_bits_per_byte), run.status,
-      (run.started ?? "").slice(0, 16).replace("T", " "), [run.changes_in_words, ...run.tags, run.note].filter(Boolean).join("; ")];
-    texts.forEach((text, i) => setText(cells[i + 1], text));
-    return row;
-  });
-  if (rows.length === body.children.length && rows.every((row, i) => row === body.children[i])) return;
-  const focused = document.activeElement;
-  body.replaceChildren(...rows);
-  if (body.contains(focused)) focused.focus();
+// "layers.0.log_r1" as a formula.
+function named(parameter) {
+  const [, layer, rest] = parameter.match(/^(?:layers\.(\d+)\.)?(.*)$/);
+  const symbol = { tau: "$τ$", log_r1: "$r_1$", log_r2: "$r_2$", "omega.mean": "mean $|ω|$" }[rest] ?? rest;
+  return layer === undefined ? symbol : `layer ${layer} ${symbol}`;
 }
 
 function draw() {
@@ -144,7 +143,7 @@ function draw() {
     let place = 0;
     return each((run, rows, colour) => {
       const names = new Set(rows.validations.flatMap((row) => Object.keys(row.parameters ?? {})).filter((name) => pattern.test(name)));
-      return [...names].map((name) => ({ name: `${run.id} ${name.replace("log_", "")}`, dash,
+      return [...names].map((name) => ({ name: `${run.id} ${named(name)}`, dash,
         colour: names.size > 1 ? series[place++ % series.length] : colour, points: rows.validations.map((row) => [row.step, as(row.parameters?.[name])]) }));
     });
   };

@@ -1,83 +1,111 @@
-// The text: what is typed, and under every byte how surprising the next one is.
+// The text: one field to type in, with a bar under every character for how surprising it was. The chosen byte is the one
+// before the caret.
 
-import { json } from "./api.js";
-import { element, panel, setText } from "./dom.js";
+import { tokenBefore } from "./bytes.js";
+import { element, setText } from "./dom.js";
+import { formula } from "./math.js";
 
-const own = panel("Text", "Type or paste a text; at first there is one that the model wrote. Under each byte: the bits of the byte after it, -log2 p. Choose a byte by a click or with the arrow keys.", { full: true });
-const box = element("textarea", { id: "text", "aria-label": "Text for the model", spellcheck: "false", maxlength: 4096 });
-const strip = element("div", { class: "strip", role: "group", "aria-label": "Bytes of the text" });
-const sum = element("p", { class: "count", id: "bits" });
-const empty = element("p", { class: "empty" });
-const key = element("p", { class: "count key" }, "bits of the next byte:", ...[0, 2, 4, 6, 8].map((bits) => {
-  const sample = element("span", { class: "bits" }, bits < 8 ? `${bits}` : "8 or more");
-  sample.style.setProperty("--bits", bits / 8);
-  return sample;
-}));
-const both = element("span", {}, "bar: touched; line: as it is");
-key.append(both);
-own.content.append(box, empty, strip, key, sum);
+export const parts = ["bits"];
+
+const box = element("textarea", { id: "text", "aria-label": "Text for the model", "aria-describedby": "bits", spellcheck: "false", autocomplete: "off",
+  autocapitalize: "off", maxlength: 4096, rows: 1, placeholder: "Type a text: the model reads along, and every panel shows the byte before the caret." });
+// Under the field, with the same letters in the same places, invisible but for their marks.
+const marks = element("div", { id: "marks", "aria-hidden": "true" });
+const field = element("div", { id: "field" }, marks, box);
+const sum = element("span", { id: "bits" });
+const key = element("span", { class: "key", id: "bits-key" }, "under each character ", formula("−log₂ p"), ": ",
+  ...[0, 2, 4, 6, 8].map((bits) => {
+    const sample = element("span", { class: "bits" }, bits < 8 ? `${bits}` : "8+");
+    sample.style.setProperty("--bits", bits / 8);
+    return sample;
+  }), " bits");
+const both = element("span", { class: "key" }, "line: original");
+const foot = element("p", { class: "count", id: "text-foot" }, sum, key, both);
 let inside;
-let typed = false;
-
-function set(text) {
-  box.value = inside.state.text = text;
-  inside.ask();
-}
-
-// Until something is typed, the text is one the run's model wrote.
-export async function offer(run) {
-  if (typed) return;
-  const text = await json(`api/sample?run=${encodeURIComponent(run)}`).catch(() => "");
-  if (!typed && text) set(text);
-}
+// What each mark shows, so that only those that changed are written.
+let shown = [];
+let inView;
 
 export function start(given) {
   inside = given;
-  box.addEventListener("input", () => { typed = true; set(box.value); });
-  strip.addEventListener("click", (event) => {
-    const token = [...strip.children].indexOf(event.target);
-    if (token >= 0) inside.select(token);
+  box.addEventListener("input", () => inside.setText(box.value, box.selectionEnd));
+  document.addEventListener("selectionchange", () => {
+    if (document.activeElement !== box || box.value !== inside.state.text) return;
+    inside.select(tokenBefore(inside.state.reading, box.selectionEnd), { caret: false });
   });
-  strip.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1, Home: -1e9, End: 1e9 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    inside.select(inside.state.token + step);
-  });
-  return own.node;
+  return element("section", { id: "text-panel", "aria-label": "Text" }, field, foot);
 }
 
-const mean = (bits) => { const all = [...bits].filter((b) => !Number.isNaN(b)); return all.reduce((a, b) => a + b, 0) / all.length; };
+export function setCaret(place) {
+  if (document.activeElement !== box) box.setSelectionRange(place, place);
+}
 
-// A byte as one sign.
-const sign = (byte) => (byte > 32 && byte < 127 ? String.fromCharCode(byte) : byte === 32 ? "\u00a0" : byte === 10 ? "↵" : "·");
+export function busy(is) {
+  field.toggleAttribute("aria-busy", is);
+}
+
 const height = (bits) => Math.min(Math.max(bits / 8, 0), 1);
+// Over the bytes that something was expected of.
+export const mean = (bits) => {
+  let [total, count] = [0, 0];
+  for (const b of bits) if (!Number.isNaN(b)) { total += b; count += 1; }
+  return count ? total / count : NaN;
+};
+
+// How surprising a character was: the bits of its bytes, each expected by the byte before it. The first byte was not expected.
+function surprise(bits, { token, bytes }) {
+  let total = 0;
+  for (let t = Math.max(token, 1); t < token + bytes.length; t++) total += bits[t - 1];
+  return token + bytes.length > 1 ? total : NaN;
+}
 
 export function draw() {
-  const { found, token } = inside.state;
-  empty.hidden = !!found;
-  strip.hidden = key.hidden = sum.hidden = !found;
-  if (!found) {
-    setText(empty, inside.state.run ? "Give a text that the model knows." : "No Kuramoto run with a checkpoint in this folder yet. Train one: kuramoto train");
-    return;
+  const { found, reading, text, token } = inside.state;
+  if (box.value !== text) box.value = text;
+  const changed = found?.["touched.bits"];
+  const { characters } = reading;
+  // An answer to an earlier text still holds for the beginning that both have.
+  const before = found?.reading.characters ?? [];
+  let holds = true;
+  while (marks.children.length > characters.length) marks.lastChild.remove();
+  shown.length = characters.length;
+  for (let i = 0; i < characters.length; i++) {
+    const character = characters[i];
+    holds &&= before[i]?.text === character.text && before[i].token === character.token;
+    const read = holds && character.token >= 0;
+    const own = read ? surprise(changed ?? found.bits, character) : NaN;
+    const intact = read && changed ? surprise(found.bits, character) : NaN;
+    const chosen = character.token >= 0 && token >= character.token && token < character.token + character.bytes.length;
+    const what = `${character.text} ${character.why} ${chosen} ${own} ${intact}`;
+    if (shown[i] === what) continue;
+    shown[i] = what;
+    const node = marks.children[i] ?? marks.appendChild(document.createElement("span"));
+    setText(node, character.text);
+    node.className = [character.why, chosen ? "chosen" : "", Number.isNaN(own) ? "" : "bits", Number.isNaN(intact) ? "" : "both"].join(" ");
+    node.style.setProperty("--bits", height(own) || 0);
+    node.style.setProperty("--intact", height(intact) || 0);
   }
-  const { bytes, bits, ["touched.bits"]: touched } = found;
-  const focused = strip.contains(document.activeElement);
-  // Buttons are used again: one that is pressed while the layers play must not be gone when it is let go.
-  while (strip.children.length > bytes.length) strip.lastChild.remove();
-  while (strip.children.length < bytes.length) strip.append(element("button"));
-  [...strip.children].forEach((node, t) => {
-    const own = (touched ?? bits)[t];
-    const last = Number.isNaN(own);
-    setText(node, sign(bytes[t]));
-    node.className = last ? "" : touched ? "bits touched" : "bits";
-    node.ariaPressed = t === token;
-    node.tabIndex = t === token ? 0 : -1;
-    node.title = `byte ${t}: ${last ? "the last" : `${own.toFixed(2)} bits for the next`}${touched && !last ? ` (${bits[t].toFixed(2)} as it is)` : ""}`;
-    node.style.setProperty("--bits", last ? 0 : height(own));
-    node.style.setProperty("--intact", last ? 0 : height(bits[t]));
-  });
-  if (focused) strip.children[token]?.focus();
-  both.hidden = !touched;
-  sum.textContent = `${mean(bits).toFixed(4)} bits per byte` + (touched ? `; touched: ${mean(touched).toFixed(4)} (${mean(touched) >= mean(bits) ? "+" : ""}${(mean(touched) - mean(bits)).toFixed(4)})` : "") + `, step ${found.step}`;
+  // Who types has the caret in view anyway.
+  const chosen = marks.querySelector(".chosen");
+  if (chosen && document.activeElement !== box && chosen !== inView) field.scrollTop = chosen.offsetTop + chosen.offsetHeight - field.clientHeight / 2;
+  inView = chosen;
+  both.hidden = !changed;
+  key.hidden = !found;
+  setText(sum, status(found, reading, changed));
+}
+
+function status(found, reading, changed) {
+  const { run, text, listed } = inside.state;
+  if (!listed) return "Looking for runs…";
+  if (!run) return "No Kuramoto run with a checkpoint in this folder yet. Train one: kuramoto train";
+  const left = (why) => reading.characters.filter((character) => character.why === why);
+  const [unknown, past] = [left("unknown"), left("past")];
+  const notes = [];
+  if (unknown.length) notes.push(`${[...new Set(unknown.map((character) => character.text))].slice(0, 8).join(" ")} left out: not in this model's vocabulary`);
+  if (past.length) notes.push(`the first ${past.length} characters are before the context`);
+  if (!text) return "Type something to begin.";
+  if (!found) return notes.join("; ");
+  const own = mean(found.bits);
+  const means = Number.isNaN(own) ? [] : [`${own.toFixed(4)} bits per byte` + (changed ? `; with intervention ${mean(changed).toFixed(4)} (${mean(changed) >= own ? "+" : ""}${(mean(changed) - own).toFixed(4)})` : "")];
+  return [...means, ...notes].join("; ");
 }

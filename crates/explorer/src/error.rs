@@ -32,9 +32,12 @@ impl From<kuramoto_train::Error> for Refusal {
     }
 }
 
-impl From<kuramoto_phase::Error> for Refusal {
-    fn from(error: kuramoto_phase::Error) -> Refusal {
-        Refusal::bad(error.to_string())
+impl From<kuramoto_answer::Error> for Refusal {
+    fn from(error: kuramoto_answer::Error) -> Refusal {
+        match error {
+            kuramoto_answer::Error::Request(_) => Refusal::new(StatusCode::BAD_REQUEST, error.to_string()),
+            error => Refusal::bad(error.to_string()),
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! `server` has the routes, `connections` limits how many clients there are and how slow they may be, and
 //! `guard` admits only requests that have the link's token; `catalogue` lists the runs under a folder and
-//! reads their rows, which `live` streams; `inspect` runs a model on a text, with and without interventions;
-//! `message` is the format of the arrays it sends.
+//! reads their rows, which `live` streams; `models` keeps the models that answer (see [`kuramoto_answer`])
+//! loaded. `site` writes the page as files, for hosts where no server runs.
 //!
 //! ```
 //! use kuramoto_explorer::{Limits, Options, Server};
@@ -28,14 +28,16 @@
 //! ```
 
 mod assets;
+mod book;
 mod catalogue;
 mod connections;
 mod error;
 mod guard;
-mod inspect;
 mod live;
-mod message;
+mod models;
 mod server;
+mod site;
 
 pub use connections::Limits;
 pub use server::{Options, Server};
+pub use site::{Site, Written};

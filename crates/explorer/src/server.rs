@@ -4,18 +4,18 @@ use crate::catalogue::Catalogue;
 use crate::connections::{Limits, read_body, serve};
 use crate::error::{Answer, Refusal};
 use crate::guard::{Guard, guard};
-use crate::inspect::{self, Models, PullQuestion, Question, WriteQuestion};
 use crate::live::live;
-use crate::message::Message;
+use crate::models::Models;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
-use kuramoto_train::Run;
+use kuramoto_answer::{Model, PullQuestion, Question, WriteQuestion, Writer, parse};
+use kuramoto_train::generate::generate as write_after;
+use kuramoto_train::{Run, Which};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -110,6 +110,7 @@ fn router(shared: Arc<Shared>, access: Guard, limits: Limits) -> Router {
     let api = Router::new()
         .route("/api/runs", get(runs))
         .route("/api/rows", get(rows))
+        .route("/api/about", get(about))
         .route("/api/sample", get(sample))
         .route("/api/live", post(watch))
         .route("/api/inspect", post(inspect))
@@ -124,13 +125,6 @@ fn router(shared: Arc<Shared>, access: Guard, limits: Limits) -> Router {
                 .into_response()
         }))
         .layer(middleware::from_fn_with_state(Arc::new(access), guard))
-}
-
-/// JSON of a body. Unlike axum's own extractor, it reports errors in the form that all other responses have.
-fn parse<T: DeserializeOwned>(body: &Bytes) -> Answer<T> {
-    serde_json::from_slice(body).map_err(|error| {
-        Refusal::new(StatusCode::BAD_REQUEST, format!("the request is not understood: {error}"))
-    })
 }
 
 #[derive(Deserialize)]
@@ -155,9 +149,26 @@ async fn rows(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> 
     Ok(Json(found).into_response())
 }
 
+/// What texts a run's model reads.
+async fn about(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> Answer<Response> {
+    let turn = turn(&shared.reads).await?;
+    let found = blocking(turn, move || {
+        let run = shared.open(&named.run)?;
+        Ok(kuramoto_answer::about(run.corpus(), run.config().batch.context))
+    })
+    .await?;
+    Ok(Json(found).into_response())
+}
+
 async fn sample(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) -> Answer<Response> {
-    let text = Shared::ask(shared, move |shared| inspect::sample(&shared.open(&named.run)?)).await?;
-    Ok(Json(text).into_response())
+    let answer = move |shared: &Shared| -> Answer<String> {
+        let run = shared.open(&named.run)?;
+        let context = run.config().batch.context;
+        Ok(kuramoto_answer::sample(run.corpus(), context, |prompt, bytes, sampling, write| {
+            write_after(&run, Which::Best, prompt, bytes, sampling, write)
+        })?)
+    };
+    Ok(Json(Shared::ask(shared, answer).await?).into_response())
 }
 
 /// Runs that one page watches at most.
@@ -174,6 +185,15 @@ async fn watch(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Respons
 impl Shared {
     fn open(&self, id: &str) -> Answer<Run> {
         self.catalogue.open(id).ok_or_else(|| Refusal::unknown("run of that name"))?.map_err(Refusal::from)
+    }
+
+    /// Does something with the model that a question is for.
+    fn with_model<T>(
+        &self,
+        question: &Question,
+        work: impl FnOnce(&mut Model) -> kuramoto_answer::Result<T>,
+    ) -> Answer<T> {
+        self.models.with(&self.open(&question.run)?, &question.checkpoint, work)
     }
 
     /// Answers a request that runs a model, when it is its turn.
@@ -210,36 +230,44 @@ async fn blocking<T: Send + 'static>(
 
 async fn inspect(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: Question = parse(&body)?;
-    let answer = move |shared: &Shared| inspect::inspect(&shared.models, &shared.open(&asked.run)?, &asked);
+    let answer = move |shared: &Shared| {
+        shared.with_model(&asked, |model| Ok(kuramoto_answer::inspect(model, &asked)?.encode()))
+    };
     let bytes = Shared::ask(shared, answer).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 async fn pulls(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: PullQuestion = parse(&body)?;
-    let answer =
-        move |shared: &Shared| inspect::pulls(&shared.models, &shared.open(&asked.question.run)?, &asked);
+    let answer = move |shared: &Shared| {
+        shared.with_model(&asked.question, |model| kuramoto_answer::pulls(model, &asked))
+    };
     Ok(Json(Shared::ask(shared, answer).await?).into_response())
 }
 
-/// Each byte is a frame of its own; see [`crate::message`].
+/// Each byte is a frame of its own; see [`kuramoto_answer::Message`].
 async fn generate(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer<Response> {
     let asked: WriteQuestion = parse(&body)?;
-    let (run, asked) = Shared::ask(shared.clone(), move |shared| {
-        let run = shared.open(&asked.question.run)?;
-        asked.check(&shared.models, &run)?;
-        Ok((run, asked))
+    let asked = Shared::ask(shared.clone(), move |shared| {
+        shared.with_model(&asked.question, |model| Writer::new(model, &asked).map(drop))?;
+        Ok(asked)
     })
     .await?;
     let turn = turn(&shared.turns).await?;
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, io::Error>>(16);
     let handle = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
-        let mut write = |message: Message| {
-            // A page that stops reading gives its turn to others.
-            handle.block_on(sender.send_timeout(Ok(message.frame()), TIMEOUT)).is_ok()
-        };
-        if asked.write_on(&shared.models, &run, &mut write).is_err() {
+        let written = shared.with_model(&asked.question, |model| {
+            let mut writer = Writer::new(model, &asked)?;
+            while let Some(message) = writer.next(model)? {
+                // A page that stops reading gives its turn to others.
+                if handle.block_on(sender.send_timeout(Ok(message.frame()), TIMEOUT)).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        if written.is_err() {
             handle.block_on(sender.send_timeout(Err(io::Error::other("generation failed")), TIMEOUT)).ok();
         }
         drop(turn);

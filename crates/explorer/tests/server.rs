@@ -172,6 +172,10 @@ fn runs_rows_and_insides_are_served() {
         (6, 2)
     );
 
+    let (status, about) = server.json("GET", "/api/about?run=ka", &Value::Null);
+    assert_eq!((status, &about["context"]), (200, &json!(32)));
+    assert!(about["vocabulary"].as_array().unwrap().contains(&json!(b'A')));
+    assert_eq!(server.ask("GET", "/api/about?run=nothing", "").0, 404);
     let (status, text) = server.json("GET", "/api/sample?run=ka", &Value::Null);
     assert!(status == 200 && !text.as_str().unwrap().is_empty());
     assert_eq!(
@@ -192,6 +196,14 @@ fn runs_rows_and_insides_are_served() {
     assert_eq!(intact("coupling").0, [2, 1, 8, 8]);
     let chance: f32 = intact("chance").1[..8].iter().sum();
     assert!(chance > 0.0 && chance <= 1.0001 && intact("bits").1[7].is_nan());
+
+    let (_, few) = server.ask(
+        "POST",
+        "/api/inspect",
+        &json!({ "run": "ka", "text": "Anna was", "parts": ["bits", "likely"] }).to_string(),
+    );
+    assert_eq!(array(&few, "bits").1[..7], intact("bits").1[..7]);
+    assert!(SafeTensors::deserialize(&few).unwrap().tensor("phase").is_err(), "not asked for");
 
     // A change by nothing changes nothing; uniform coupling is uniform.
     let flat = json!([{ "at": "layer.1.attention", "action": { "flatten": 1.0 } }]);
@@ -393,6 +405,7 @@ fn nonsense_gets_a_sentence_and_takes_nothing_down() {
         (question(json!({ "checkpoint": "step-5" })), 422, "step-5"),
         (question(json!({ "checkpoint": "worst" })), 422, "best, last or step-N"),
         (question(json!({ "mood": 1 })), 400, "mood"),
+        (question(json!({ "parts": ["mood"] })), 400, "mood"),
         (question(json!({ "text": 7 })), 400, "string"),
         (question(at("layer.9.phase", json!({ "rotate": 1.0 }))), 422, "layers 0 to 1"),
         (question(at("layer.0.mood", json!({ "rotate": 1.0 }))), 400, "hook point"),

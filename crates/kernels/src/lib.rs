@@ -36,6 +36,8 @@ pub mod lift;
 pub mod linear;
 mod microkernel;
 pub mod peak;
+#[cfg(not(target_arch = "aarch64"))]
+mod portable;
 pub mod product;
 pub mod real;
 mod real_f32;

@@ -1,12 +1,16 @@
-//! The register-blocked inner loops of the `gemm` crates, one table per number type and instruction set.
+//! The register-blocked inner loops of matrix products, one table per number type and instruction set: those of
+//! the `gemm` crates, and [`crate::portable`] where these have none that uses vectors.
 //!
-//! Only the microkernels are used: `gemm`'s own driver allocates on every call and packs both operands
+//! Of `gemm` only the microkernels are used: `gemm`'s own driver allocates on every call and packs both operands
 //! every time, while a training step multiplies by the same weights once per sequence.
 //! [`crate::product`] is the driver.
 
 #[cfg(target_arch = "x86_64")]
 use crate::arch::Level;
 use crate::arch::level;
+#[cfg(not(target_arch = "aarch64"))]
+use crate::portable::Portable;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::product::MAX_ROWS;
 use gemm_common::microkernel::MicroKernelFn;
 
@@ -18,9 +22,9 @@ pub struct Microkernels<F: 'static> {
     /// Rows of a full tile.
     pub rows: usize,
     /// Elements per vector register.
-    lanes: usize,
+    pub(crate) lanes: usize,
     /// `[tile / lanes][rows]`, flattened.
-    table: &'static [MicroKernelFn<F>],
+    pub(crate) table: &'static [MicroKernelFn<F>],
 }
 
 impl<F> Microkernels<F> {
@@ -31,6 +35,7 @@ impl<F> Microkernels<F> {
     }
 }
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! table {
     ($module:path, $ty:ty, $lanes:expr) => {{
         use $module::{MR_DIV_N, NR, UKR};
@@ -51,7 +56,7 @@ pub fn f32_kernels() -> &'static Microkernels<f32> {
         #[cfg(target_arch = "aarch64")]
         _ => table!(gemm_f32::microkernel::neon::f32, f32, 4),
         #[cfg(not(target_arch = "aarch64"))]
-        _ => table!(gemm_f32::microkernel::scalar::f32, f32, 1),
+        _ => &Portable::<f32, 8>::KERNELS,
     }
 }
 
@@ -64,6 +69,6 @@ pub fn f64_kernels() -> &'static Microkernels<f64> {
         #[cfg(target_arch = "aarch64")]
         _ => table!(gemm_f64::microkernel::neon::f64, f64, 2),
         #[cfg(not(target_arch = "aarch64"))]
-        _ => table!(gemm_f64::microkernel::scalar::f64, f64, 1),
+        _ => &Portable::<f64, 4>::KERNELS,
     }
 }

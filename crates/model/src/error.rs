@@ -50,6 +50,29 @@ pub enum Error {
         /// Distinct tokens of the model.
         vocab: usize,
     },
+    /// A byte that no token stands for.
+    #[error(
+        "{what} = byte 0x{byte:02x} ({character:?}) at {at} is not allowed: it does not occur in {corpus}; \
+         the model knows only bytes that do"
+    )]
+    Byte {
+        /// What the text is.
+        what: String,
+        /// The byte.
+        byte: u8,
+        /// The character it belongs to.
+        character: char,
+        /// Where it stands.
+        at: usize,
+        /// Name of the model's corpus.
+        corpus: String,
+    },
+    /// A file of weights that are not this model's.
+    #[error("{why}")]
+    Weights {
+        /// What is wrong with it, beginning with "it" or a tensor's name.
+        why: String,
+    },
     /// Inputs and targets, or sequences of a batch, of different lengths.
     #[error("{what}: {left} and {right} differ in length")]
     Length {

@@ -61,6 +61,7 @@
 pub mod ablation;
 mod attention;
 pub mod config;
+pub mod corpus;
 pub mod error;
 pub mod flops;
 pub mod hooks;
@@ -73,7 +74,9 @@ pub mod network;
 mod packed;
 mod parallel;
 pub mod random;
+pub mod sampling;
 pub mod transformer;
+pub mod weight_file;
 mod weights;
 mod workspace;
 

@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::hooks::Hooks;
+use crate::kuramoto::{Kuramoto, Tables, Workspace};
 use crate::network::{Network, Pass, SequenceDropout};
 use kuramoto_kernels::{AlignedVec, Real};
 
@@ -136,6 +137,30 @@ impl<F: Real, N: Network<F>> Weights<F, N> {
     /// Decodes one byte at a time.
     pub fn decoder(&self) -> Decoder<'_, F, N> {
         Decoder { weights: self, cache: self.network.cache(), len: 0 }
+    }
+}
+
+impl<F: Real> Weights<F, Kuramoto>
+where
+    Kuramoto: Network<F, Tables = Tables<F>, Workspace = Workspace<F>>,
+{
+    /// As [`forward`](Weights::forward), of which `work` already holds the first `kept` positions: those of
+    /// its last pass, with these weights, over a sequence that began with the same `kept` tokens. Hooks get
+    /// the rows of the other positions alone. What it leaves does for [`logits`](Weights::logits), not for
+    /// gradients.
+    pub fn extend(
+        &self,
+        tokens: &[u8],
+        kept: usize,
+        work: &mut Workspace<F>,
+        hooks: &mut dyn Hooks<F>,
+    ) -> Result<()> {
+        if tokens.len() <= kept {
+            return Err(Error::Empty);
+        }
+        self.network.check(tokens)?;
+        self.network.run_extension(&self.pass(tokens, SequenceDropout::NONE), kept, work, hooks);
+        Ok(())
     }
 }
 

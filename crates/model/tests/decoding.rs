@@ -70,3 +70,51 @@ fn refuses_what_it_cannot_take() {
     assert_eq!(decoder.push(0).unwrap_err(), Error::TooLong { length: 3, context: 2 });
     assert_eq!(decoder.len(), 2);
 }
+
+/// Rows of what hooks were given, by hook point.
+#[derive(Default, Debug)]
+struct Seen(Vec<(String, Vec<f64>)>);
+
+impl<F: Real> kuramoto_model::Hooks<F> for Seen {
+    fn state(&mut self, layer: usize, state: &mut [F]) {
+        self.0.push((format!("state {layer}"), state.iter().map(|x| x.to_f64()).collect()));
+    }
+    fn middle(&mut self, layer: usize, state: &mut [F]) {
+        self.0.push((format!("middle {layer}"), state.iter().map(|x| x.to_f64()).collect()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    /// A sequence whose beginning was run before is the same sequence, whatever came after that beginning.
+    #[test]
+    fn extended_equals_full(pick in 0..COMBINATIONS, seed in 0u64..1000, n in 2usize..30, cut in 0.0f64..1.0, old in 1usize..30) {
+        let tokens = text(n, 7, seed);
+        let kept = ((n as f64 * cut) as usize).min(n - 1);
+        let mut before = tokens[..kept].to_vec();
+        before.extend(text(old, 7, seed + 1));
+        before.truncate(30);
+        let weights = random_weights::<f64, _>(Kuramoto::new(combination(pick), 30).unwrap(), seed);
+        let (mut work, mut whole) = (weights.workspace(), weights.workspace());
+        weights.forward(&before, &mut work, &mut NoHooks).unwrap();
+        let (mut rest, mut all) = (Seen::default(), Seen::default());
+        weights.extend(&tokens, kept, &mut work, &mut rest).unwrap();
+        weights.forward(&tokens, &mut whole, &mut all).unwrap();
+        let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        prop_assert!(apart(&weights.logits(n, &work), &weights.logits(n, &whole)) < 1e-9);
+        for ((name, rest), (_, all)) in rest.0.iter().zip(&all.0) {
+            let k = all.len() / n;
+            prop_assert_eq!(rest.len(), (n - kept) * k);
+            prop_assert!(apart(rest, &all[kept * k..]) < 1e-9, "{}", name);
+        }
+    }
+}
+
+#[test]
+fn nothing_to_extend_by_is_an_error() {
+    let weights = Weights::<f32, _>::initialized(Kuramoto::new(small(), 4).unwrap(), 0);
+    let mut work = weights.workspace();
+    weights.forward(&[1, 2], &mut work, &mut NoHooks).unwrap();
+    assert_eq!(weights.extend(&[1, 2], 2, &mut work, &mut NoHooks).unwrap_err(), Error::Empty);
+    assert!(weights.extend(&[1, 2, 9], 2, &mut work, &mut NoHooks).is_err());
+}

@@ -168,6 +168,8 @@ pub struct Intervening<'a, F, H> {
     interventions: &'a [Intervention],
     width: usize,
     heads: usize,
+    /// The token of the first row.
+    first: usize,
     /// The state at the point before, which fading goes back to.
     before: Vec<F>,
     then: H,
@@ -177,7 +179,13 @@ impl<'a, F: Real, H: Hooks<F>> Intervening<'a, F, H> {
     /// Interventions that were checked against this model.
     pub fn new(network: &Kuramoto, interventions: &'a [Intervention], then: H) -> Self {
         let config = network.config();
-        Intervening { interventions, width: config.width, heads: config.heads, before: Vec::new(), then }
+        let (width, heads) = (config.width, config.heads);
+        Intervening { interventions, width, heads, first: 0, before: Vec::new(), then }
+    }
+
+    /// In a pass over the tokens from `first` on; see [`Weights::extend`].
+    pub fn starting_at(self, first: usize) -> Self {
+        Intervening { first, ..self }
     }
 
     fn phases(&mut self, at: Point, state: &mut [F]) {
@@ -190,15 +198,14 @@ impl<'a, F: Real, H: Hooks<F>> Intervening<'a, F, H> {
                     &all
                 }
             };
-            for (token, row) in
-                state.chunks_exact_mut(self.width).enumerate().filter(|(token, _)| change.acts_on(*token))
-            {
+            let rows = state.chunks_exact_mut(self.width).enumerate();
+            for (t, row) in rows.filter(|(t, _)| change.acts_on(self.first + t)) {
                 for (place, &j) in oscillators.iter().enumerate() {
                     let x = row[j].to_f64();
                     row[j] = F::from_f64(match &change.action {
                         Action::Clamp(phases) => phases[place.min(phases.len() - 1)],
                         Action::Rotate(by) => x + by,
-                        Action::Fade(share) => x + share * (self.before[token * self.width + j].to_f64() - x),
+                        Action::Fade(share) => x + share * (self.before[t * self.width + j].to_f64() - x),
                         Action::Flatten(_) => x,
                     });
                 }
@@ -231,9 +238,8 @@ impl<F: Real, H: Hooks<F>> Hooks<F> for Intervening<'_, F, H> {
             change.oscillators.as_ref().is_none_or(|chosen| chosen.iter().any(|j| own.contains(j)))
         }) {
             let Action::Flatten(share) = change.action else { continue };
-            for (t, row) in
-                attention.chunks_mut(stride).take(n).enumerate().filter(|(t, _)| change.acts_on(*t))
-            {
+            let rows = (self.first..).zip(attention.chunks_mut(stride).take(n));
+            for (t, row) in rows.filter(|(t, _)| change.acts_on(*t)) {
                 let flat = 1.0 / (t + 1) as f64;
                 row[..=t].iter_mut().for_each(|a| *a = F::from_f64(a.to_f64() + share * (flat - a.to_f64())));
             }

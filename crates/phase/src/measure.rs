@@ -5,11 +5,9 @@ use crate::circular::Resultant;
 use crate::locking;
 use crate::metric::{self, Shape};
 use crate::order::{Attended, over_tokens};
+use crate::radius::Radii;
 use crate::trace::Trace;
 use kuramoto_report::statistics::{mean, standard_deviation};
-
-/// Radii (r1, r2) of every layer's two bounds, where it has them.
-pub type Radii = Vec<(Option<f64>, Option<f64>)>;
 
 /// Learned scales that measures need beside a trace.
 #[derive(Clone, Debug)]

@@ -2,15 +2,15 @@
 
 use crate::circular::Resultant;
 use crate::error::Result;
-use crate::measure::{MEASURES, Measure, MeasuredWindow, Radii, Scales};
+use crate::measure::{MEASURES, Measure, MeasuredWindow, Scales};
 use crate::metric;
 use crate::order::over_tokens;
+use crate::radius::radii;
 use crate::surrogate::{self, Surrogate};
 use crate::trace::Trace;
 use crate::windows::{Text, Workers, over_windows};
 use crate::{KuramotoWeights, KuramotoWorkspace};
-use kuramoto_kernels::Real;
-use kuramoto_model::{Kuramoto, Network, Weights};
+use kuramoto_model::{Kuramoto, Weights};
 use kuramoto_report::statistics::{Interval, mean, mean_interval, standard_deviation};
 use serde::Serialize;
 
@@ -86,20 +86,6 @@ impl Survey {
         let sd = standard_deviation(theirs);
         if sd > 1e-9 { (mean(ours) - mean(theirs)) / sd } else { f64::NAN }
     }
-}
-
-/// Radii of every layer's two bounds.
-pub fn radii<F: Real>(weights: &Weights<F, Kuramoto>) -> Radii
-where
-    Kuramoto: Network<F>,
-{
-    let radius = |layer: usize, name: &str| {
-        let logarithm = weights.parameter(&format!("layers.{layer}.{name}"))?;
-        Some(logarithm[0].to_f64().exp())
-    };
-    (0..weights.network().config().layers)
-        .map(|layer| (radius(layer, "log_r1"), radius(layer, "log_r2")))
-        .collect()
 }
 
 /// What is surveyed, and against what.

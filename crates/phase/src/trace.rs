@@ -88,6 +88,70 @@ fn keep<F: Real>(from: &[F], to: &mut Vec<F>) {
     to.extend_from_slice(from);
 }
 
+/// Records what [`Weights::extend`](kuramoto_model::Weights::extend) adds to a trace of the beginning.
+#[derive(Debug)]
+pub struct Extending<'t, F> {
+    trace: &'t mut Trace<F>,
+    kept: usize,
+}
+
+impl<F: Real> Trace<F> {
+    /// Forgets all but the first `kept` of its tokens and takes rows up to the `n`-th.
+    pub fn extending(&mut self, kept: usize, n: usize) -> Extending<'_, F> {
+        let (before, heads) = (self.n, self.heads);
+        for coupling in &mut self.attention {
+            let mut wider = vec![F::ZERO; heads * n * n];
+            for (head, t) in (0..heads).flat_map(|head| (0..kept).map(move |t| (head, t))) {
+                wider[(head * n + t) * n..][..=t]
+                    .copy_from_slice(&coupling[(head * before + t) * before..][..=t]);
+            }
+            *coupling = wider;
+        }
+        self.n = n;
+        Extending { trace: self, kept }
+    }
+}
+
+impl<F: Real> Extending<'_, F> {
+    fn add<'r>(kept: usize, k: usize, to: &mut Vec<F>, rows: impl IntoIterator<Item = &'r [F]>)
+    where
+        F: 'r,
+    {
+        to.truncate(kept * k);
+        rows.into_iter().for_each(|row| to.extend_from_slice(row));
+    }
+}
+
+impl<F: Real> Hooks<F> for Extending<'_, F> {
+    fn state(&mut self, layer: usize, state: &mut [F]) {
+        Self::add(self.kept, self.trace.k, &mut self.trace.states[layer], [&*state]);
+    }
+
+    fn gates(&mut self, layer: usize, gates: &mut Gates<'_, F>) {
+        let Extending { trace, kept } = self;
+        let (k, count) = (trace.k, trace.n - *kept);
+        Self::add(*kept, k, &mut trace.query[layer], [&*gates.query]);
+        Self::add(*kept, k, &mut trace.key[layer], [&*gates.key]);
+        if !gates.value.is_empty() {
+            let rows = (0..count).map(|t| &gates.value[t * gates.value_stride..][..k]);
+            Self::add(*kept, k, &mut trace.value[layer], rows);
+        }
+        keep(gates.value_drift, &mut trace.value_drift[layer]);
+    }
+
+    fn attention(&mut self, layer: usize, head: usize, stride: usize, attention: &mut [F]) {
+        let n = self.trace.n;
+        let all = &mut self.trace.attention[layer][head * n * n..][..n * n];
+        for (t, row) in (self.kept..n).zip(attention.chunks(stride)) {
+            all[t * n..][..=t].copy_from_slice(&row[..=t]);
+        }
+    }
+
+    fn middle(&mut self, layer: usize, state: &mut [F]) {
+        Self::add(self.kept, self.trace.k, &mut self.trace.middles[layer], [&*state]);
+    }
+}
+
 /// A trace records as it is.
 impl<F: Real> Hooks<F> for Trace<F> {
     fn state(&mut self, layer: usize, state: &mut [F]) {
@@ -118,5 +182,36 @@ impl<F: Real> Hooks<F> for Trace<F> {
 
     fn middle(&mut self, layer: usize, state: &mut [F]) {
         keep(state, &mut self.middles[layer]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kuramoto_model::{Network, Weights};
+
+    #[test]
+    fn an_extended_trace_is_the_trace_of_the_whole() {
+        let config = KuramotoConfig { vocab: 7, width: 8, heads: 2, layers: 2, ..Default::default() };
+        let weights = Weights::<f64, _>::initialized(Kuramoto::new(config, 12).unwrap(), 3);
+        let tokens = [1, 5, 2, 0, 6, 3, 3, 1, 4];
+        let mut whole = Trace::new(weights.network());
+        weights.forward(&tokens, &mut weights.workspace(), &mut whole).unwrap();
+        for (before, kept) in
+            [(&[1, 5, 2, 0, 6, 3, 3, 1][..], 8), (&[1, 5, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4], 3), (&[2], 0)]
+        {
+            let (mut work, mut trace) = (weights.workspace(), Trace::new(weights.network()));
+            weights.forward(before, &mut work, &mut trace).unwrap();
+            weights.extend(&tokens, kept, &mut work, &mut trace.extending(kept, tokens.len())).unwrap();
+            assert_eq!((trace.n, Network::<f64>::context(weights.network())), (9, 12));
+            let parts = |trace: &Trace<f64>| {
+                [&trace.states, &trace.middles, &trace.attention, &trace.query, &trace.key, &trace.value]
+                    .map(|part| part.concat())
+            };
+            for (own, all) in parts(&trace).iter().zip(&parts(&whole)) {
+                assert_eq!(own.len(), all.len());
+                assert!(own.iter().zip(all).all(|(a, b)| (a - b).abs() < 1e-12), "from {kept}");
+            }
+        }
     }
 }

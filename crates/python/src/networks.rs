@@ -12,7 +12,7 @@ use kuramoto_model::{
 };
 use kuramoto_phase::intervention::Intervening;
 use kuramoto_phase::pull::{Pull, Pulls};
-use kuramoto_phase::survey::radii;
+use kuramoto_phase::radius::radii;
 use kuramoto_phase::{KuramotoWeights, Trace};
 use kuramoto_train::generate::{Sampling, write_on};
 use kuramoto_train::memory;

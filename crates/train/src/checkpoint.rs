@@ -13,8 +13,7 @@ use crate::hash;
 use crate::run::Run;
 use crate::state::State;
 use kuramoto_engine::Arenas;
-use kuramoto_model::{Layout, Tensor};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use kuramoto_model::{Layout, weight_file};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -138,12 +137,12 @@ fn write(disk: &dyn Disk, folder: &Path, snapshot: &Snapshot<'_>) -> Result<()> 
     disk.create_folder(folder).at("create", folder)?;
     let Snapshot { run, layout, arenas, state } = *snapshot;
     let mut contents = vec![
-        (MODEL, tensors(layout, &[("", arenas.parameters)])),
+        (MODEL, weight_file::encode(layout, &[("", arenas.parameters)])),
         (CONFIG, json(&run.config().model)),
         (STATE, json(state)),
     ];
     if let Some((first, second)) = arenas.moments {
-        contents.push((OPTIMIZER, tensors(layout, &[("first.", first), ("second.", second)])));
+        contents.push((OPTIMIZER, weight_file::encode(layout, &[("first.", first), ("second.", second)])));
     }
     let mut files = BTreeMap::new();
     let write = |name: &str, bytes: &[u8]| -> Result<()> {
@@ -289,52 +288,7 @@ fn parse<T: for<'a> Deserialize<'a>>(path: &Path, bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| Error::checkpoint(path, error.to_string()))
 }
 
-/// Arenas as named tensors, each with its prefix.
-pub(crate) fn tensors(layout: &Layout, arenas: &[(&str, &[f32])]) -> Vec<u8> {
-    let named = arenas.iter().flat_map(|&(prefix, arena)| {
-        layout.tensors().iter().map(move |tensor| {
-            let bytes: Vec<u8> = tensor.slot.slice(arena).iter().flat_map(|x| x.to_le_bytes()).collect();
-            (format!("{prefix}{}", tensor.name), tensor, bytes)
-        })
-    });
-    let named: Vec<(String, &Tensor, Vec<u8>)> = named.collect();
-    let views = named.iter().map(|(name, tensor, bytes)| {
-        let view = TensorView::new(Dtype::F32, tensor.shape.clone(), bytes);
-        (name, view.expect("a slot has as many elements as its shape"))
-    });
-    let format = [("format".to_string(), "pt".to_string())].into();
-    safetensors::serialize(views, Some(format)).expect("names are unique")
-}
-
 /// The arena of named tensors that must be exactly those of the layout.
 pub fn arena(path: &Path, bytes: &[u8], layout: &Layout, prefix: &str) -> Result<Vec<f32>> {
-    let file = SafeTensors::deserialize(bytes)
-        .map_err(|error| Error::checkpoint(path, format!("it is not a safetensors file ({error})")))?;
-    let mut arena = vec![0.0; layout.count()];
-    for tensor in layout.tensors() {
-        let name = format!("{prefix}{}", tensor.name);
-        let view =
-            file.tensor(&name).map_err(|_| Error::checkpoint(path, format!("it has no tensor {name}")))?;
-        if view.dtype() != Dtype::F32 || view.shape() != tensor.shape {
-            let why = format!(
-                "{name} is {:?} {:?}, but this model has F32 {:?}",
-                view.dtype(),
-                view.shape(),
-                tensor.shape
-            );
-            return Err(Error::checkpoint(path, why));
-        }
-        for (x, bytes) in tensor.slot.slice_mut(&mut arena).iter_mut().zip(view.data().chunks_exact(4)) {
-            *x = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        }
-    }
-    let expected = layout.tensors().len();
-    let found = file.names().iter().filter(|name| name.starts_with(prefix)).count();
-    if found != expected {
-        return Err(Error::checkpoint(
-            path,
-            format!("it has {found} tensors, but this model has {expected}"),
-        ));
-    }
-    Ok(arena)
+    weight_file::arena(bytes, layout, prefix).map_err(|error| Error::checkpoint(path, error.to_string()))
 }

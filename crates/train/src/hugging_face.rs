@@ -8,7 +8,7 @@ use crate::disk::{self, Disk};
 use crate::error::{Error, Result};
 use crate::publish::{facts, whole};
 use crate::run::{Run, Which};
-use kuramoto_model::with_network;
+use kuramoto_model::{weight_file, with_network};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -40,7 +40,7 @@ pub fn write(disk: &dyn Disk, run: &Run, which: Which, folder: &Path) -> Result<
     let (config, context) = (&run.config().model, run.config().batch.context);
     let (weights, step) = with_network!(config, context, |network| {
         let loaded = run.load(which, network.layout())?;
-        (checkpoint::tensors(network.layout(), &[(PREFIX, &loaded.parameters)]), loaded.state.step)
+        (weight_file::encode(network.layout(), &[(PREFIX, &loaded.parameters)]), loaded.state.step)
     });
     let sha256 = checkpoint::weights_sha256(&checkpoint::folder(run.folder(), step), run)?;
     whole(disk, folder, |beside| {

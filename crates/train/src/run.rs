@@ -7,6 +7,7 @@
 
 use crate::checkpoint::{self, Loaded};
 use crate::config::{Config, Policy};
+use crate::data::naming::with_its_name;
 use crate::data::{Identity, Source};
 use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
@@ -202,7 +203,7 @@ impl Run {
             );
             return Err(Error::run(path, why));
         }
-        Ok(Run { folder: folder.to_path_buf(), config, corpus: corpus.with_its_name() })
+        Ok(Run { folder: folder.to_path_buf(), config, corpus: with_its_name(corpus) })
     }
 
     /// The folder.

@@ -1,6 +1,6 @@
 //! Cached decoding: each token leaves its key phasors and its values behind, layer by layer.
 
-use super::groups::{Means, QueryKey, Values};
+use super::groups::{Means, QueryKey, Rows, Values};
 use super::workspace::{Layer, Scratch, Sizes};
 use super::{Kuramoto, Pass};
 use kuramoto_kernels::{AlignedVec, Real, couple, linear};
@@ -123,32 +123,46 @@ impl Kuramoto {
         query: &[F],
         past: &Past<F>,
         coupling_row: &mut [F],
-        means: Means<&mut [F]>,
+        mut means: Means<&mut [F]>,
     ) {
-        let heads = self.heads();
-        let (kh, width, frames) = (heads.kh(), heads.width(), self.value_frames());
-        let (stride, coupling) = (self.past_values().0, &mut coupling_row[..=position]);
-        let Means { resultant, update, contracted } = means;
-        resultant.fill(F::ZERO);
-        update.fill(F::ZERO);
-        contracted.fill(F::ZERO);
-        for head in 0..heads.heads {
-            let query = &query[head * width..][..width];
-            linear::apply_rows(&past.key[head * width..], heads.row(), query, coupling);
-            couple::row(coupling);
-            if !self.circular() {
-                let mean = &mut update[head * kh..][..kh];
-                linear::combine_rows(&past.values[head * kh..], stride, coupling, mean);
-                continue;
-            }
-            for (first, width) in self.value_columns(head) {
-                let mean = &mut resultant[first..first + width];
-                linear::combine_rows(&past.values[first..], stride, coupling, mean);
-            }
-            if self.transports_values() {
-                let mean = &mut contracted[head * heads.extra..][..heads.extra];
-                linear::combine_rows(&past.contracted[head * heads.extra..], frames, coupling, mean);
-            }
+        let coupling = &mut coupling_row[..=position];
+        let values =
+            Rows { values: &past.values, stride: self.past_values().0, contracted: &past.contracted };
+        means.clear();
+        for head in 0..self.config.heads {
+            self.couple_row(head, query, &past.key, coupling);
+            self.mix_row(head, coupling, values, &mut means);
+        }
+    }
+
+    /// Equation (1), A of one token in a head: query (row), keys (positions x row) -> coupling (positions)
+    pub(super) fn couple_row<F: Real>(&self, head: usize, query: &[F], keys: &[F], coupling: &mut [F]) {
+        let (width, row) = (self.heads().width(), self.heads().row());
+        linear::apply_rows(&keys[head * width..], row, &query[head * width..][..width], coupling);
+        couple::row(coupling);
+    }
+
+    /// Equation (1), G of one token in a head: its coupling (positions), values -> means +=
+    pub(super) fn mix_row<F: Real>(
+        &self,
+        head: usize,
+        coupling: &[F],
+        rows: Rows<'_, F>,
+        means: &mut Means<&mut [F]>,
+    ) {
+        let Rows { values, stride, contracted } = rows;
+        let (kh, extra) = (self.heads().kh(), self.heads().extra);
+        if !self.circular() {
+            let mean = &mut means.update[head * kh..][..kh];
+            return linear::combine_rows(&values[head * kh..], stride, coupling, mean);
+        }
+        for (first, width) in self.value_columns(head) {
+            let mean = &mut means.resultant[first..first + width];
+            linear::combine_rows(&values[first..], stride, coupling, mean);
+        }
+        if self.transports_values() {
+            let mean = &mut means.contracted[head * extra..][..extra];
+            linear::combine_rows(&contracted[head * extra..], self.value_frames(), coupling, mean);
         }
     }
 }

@@ -146,7 +146,7 @@ impl Kuramoto {
     }
 
     /// The gates that the configuration has, for hooks.
-    fn gates_to_hook<'a, F: Real>(
+    pub(super) fn gates_to_hook<'a, F: Real>(
         &self,
         n: usize,
         gates: QueryKey<&'a mut [F]>,
@@ -167,7 +167,7 @@ impl Kuramoto {
     }
 
     /// The rates by which a layer's values drift; empty if they do not.
-    fn value_drift<'a, F: Real>(&self, parameters: &'a [F], index: usize) -> Cow<'a, [F]> {
+    pub(super) fn value_drift<'a, F: Real>(&self, parameters: &'a [F], index: usize) -> Cow<'a, [F]> {
         if self.config.drift_in_values { self.omega(parameters, index) } else { Cow::default() }
     }
 

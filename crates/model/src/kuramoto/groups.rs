@@ -30,3 +30,21 @@ pub(super) struct Means<T> {
     /// n x 2rh
     pub contracted: T,
 }
+
+impl<F: kuramoto_kernels::Real> Means<&mut [F]> {
+    /// Sets them to zero.
+    pub fn clear(&mut self) {
+        for mean in [&mut self.resultant, &mut self.update, &mut self.contracted] {
+            mean.fill(F::ZERO);
+        }
+    }
+}
+
+/// What a single token averages: `values` are psi or projected values, in rows of `stride`.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a, F> {
+    pub values: &'a [F],
+    pub stride: usize,
+    /// n x 2rh
+    pub contracted: &'a [F],
+}

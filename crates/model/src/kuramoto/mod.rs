@@ -3,8 +3,8 @@
 //! The glossary from names in the code to symbols of the paper is on the first page of [this crate](crate).
 //!
 //! A layer is a sequence of stages, one for each part of Equation (1), in `forward.rs`; `backward.rs` has
-//! their derivatives in reverse, and `decode.rs` runs them for one token. A stage takes what it reads as
-//! shared slices and what it writes as mutable ones.
+//! their derivatives in reverse, `decode.rs` runs them for one token, and `extend.rs` for the end of a
+//! sequence. A stage takes what it reads as shared slices and what it writes as mutable ones.
 //!
 //! Two exact savings: layer 0's preactivations depend on the byte alone, so they are a table of V rows
 //! ([`Tables`]); and tiles above the causal diagonal are never computed.
@@ -12,6 +12,7 @@
 mod attention_backward;
 mod backward;
 mod decode;
+mod extend;
 mod forward;
 mod groups;
 mod slots;
@@ -150,7 +151,7 @@ impl Kuramoto {
     }
 
     /// What raw logits are multiplied by (Section 2.0.4 leaves it open).
-    fn logit_scale<F: Real>(&self, parameters: &[F]) -> F {
+    pub fn logit_scale<F: Real>(&self, parameters: &[F]) -> F {
         match self.config.readout {
             Readout::Phase => F::from_f64(
                 parameters[self.slots.logit_scale.start].to_f64() / (self.config.width as f64).sqrt(),

@@ -4,6 +4,7 @@
 //! it is there completely or not at all. It is read into memory, and its hash is checked, every time it is
 //! opened: whatever happens to the file afterwards, the bytes are those that were proven.
 
+use super::naming::with_its_name;
 use super::source::{ENWIK8_ADDRESS, ENWIK8_SHA256, PAPER_BYTES};
 use super::{Identity, Source, listed, vocabulary};
 use crate::disk;
@@ -44,7 +45,7 @@ pub(super) fn find(sha256: &str, cache: &Path) -> Option<(Identity, Vec<u8>)> {
 
 /// What identifies such a corpus, without reading its bytes.
 pub(super) fn look_up(sha256: &str, cache: &Path) -> Option<Identity> {
-    with_hash(sha256, cache)?.next().map(|(_, identity)| identity.with_its_name())
+    with_hash(sha256, cache)?.next().map(|(_, identity)| with_its_name(identity))
 }
 
 /// Prepared corpora that are said to have this hash.
@@ -167,5 +168,5 @@ fn read(folder: &Path) -> Result<(Identity, Vec<u8>)> {
     if hash::of(&bytes) != identity.sha256 || vocabulary(&bytes) != identity.vocabulary {
         return Err(Error::corpus(&path, format!("its bytes are not those that were prepared: {advice}")));
     }
-    Ok((identity.with_its_name(), bytes))
+    Ok((with_its_name(identity), bytes))
 }

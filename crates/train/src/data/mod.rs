@@ -12,6 +12,7 @@ pub mod tales;
 
 pub use cache::default_cache;
 pub use download::download;
+pub use kuramoto_model::corpus::Identity;
 pub use source::Source;
 
 use crate::error::{Error, Result};
@@ -58,48 +59,6 @@ impl Split {
             Split::Validation => first..second,
             Split::Test => second..len,
         }
-    }
-}
-
-/// What identifies a corpus; saved in every run, so that a model can speak without its corpus.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// `tales`, `enwik8`, `codeparrot`, or the name of the file or folder; see [`naming`].
-    pub name: String,
-    /// Number of bytes.
-    pub bytes: usize,
-    /// Of all bytes.
-    pub sha256: String,
-    /// Distinct bytes, in order: token i is `vocabulary[i]`.
-    pub vocabulary: Vec<u8>,
-    /// How a paragraph of the training split begins, to generate from; version 0.1 did not save it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub opening: Vec<u8>,
-}
-
-impl Identity {
-    /// The token of each byte, where it has one.
-    pub fn tokens(&self) -> [Option<u8>; 256] {
-        let mut tokens = [None; 256];
-        for (token, &byte) in self.vocabulary.iter().enumerate() {
-            tokens[usize::from(byte)] = Some(token as u8);
-        }
-        tokens
-    }
-
-    /// Text as tokens; an error that names the first byte which the corpus does not have. `what` is what the
-    /// text is.
-    pub fn encode(&self, what: &str, text: &[u8]) -> Result<Vec<u8>> {
-        let known = self.tokens();
-        let encode = |(at, &byte): (usize, &u8)| {
-            known[usize::from(byte)].ok_or_else(|| {
-                let value = format!("byte 0x{byte:02x} ({:?}) at {at}", character(text, at));
-                let allowed =
-                    format!("it does not occur in {}; the model knows only bytes that do", self.name);
-                Error::setting(what, value, allowed)
-            })
-        };
-        text.iter().enumerate().map(encode).collect()
     }
 }
 
@@ -221,13 +180,6 @@ impl Corpus {
             ),
         ))
     }
-}
-
-/// The character that the byte at `at` belongs to, for people; the byte itself where there is none.
-fn character(text: &[u8], at: usize) -> char {
-    let start = text[..=at].iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(at);
-    let whole = text[start..].utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
-    whole.filter(|c| start + c.len_utf8() > at).unwrap_or(char::from(text[at]))
 }
 
 /// Bytes of an opening at most.

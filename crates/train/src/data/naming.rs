@@ -66,14 +66,12 @@ impl Source {
     }
 }
 
-impl Identity {
-    /// Versions before this one called any folder of shards codeparrot.
-    pub(crate) fn with_its_name(mut self) -> Identity {
-        if self.name == CODEPARROT && !is_codeparrot(self.bytes, self.vocabulary.len()) {
-            self.name = other(CODEPARROT);
-        }
-        self
+/// Versions before this one called any folder of shards codeparrot.
+pub(crate) fn with_its_name(mut identity: Identity) -> Identity {
+    if identity.name == CODEPARROT && !is_codeparrot(identity.bytes, identity.vocabulary.len()) {
+        identity.name = other(CODEPARROT);
     }
+    identity
 }
 
 fn other(name: &str) -> String {

@@ -14,8 +14,9 @@ use std::collections::HashMap;
 /// The key of `__metadata__` that holds JSON.
 const META: &str = "meta";
 
+/// Arrays by name, and JSON beside them.
 #[derive(Default)]
-pub(crate) struct Message {
+pub struct Message {
     arrays: Vec<(String, Array)>,
     meta: Option<Value>,
 }
@@ -45,11 +46,14 @@ impl View for Array {
 }
 
 impl Message {
+    /// Adds an array of floats, which must fill its shape.
     pub fn floats(&mut self, name: &str, shape: &[usize], values: impl IntoIterator<Item = f32>) {
-        let bytes = values.into_iter().flat_map(f32::to_le_bytes).collect();
+        let mut bytes = Vec::with_capacity(4 * shape.iter().product::<usize>());
+        values.into_iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
         self.array(name, Dtype::F32, shape, bytes);
     }
 
+    /// Adds an array of bytes, which must fill its shape.
     pub fn bytes(&mut self, name: &str, shape: &[usize], values: &[u8]) {
         self.array(name, Dtype::U8, shape, values.to_vec());
     }
@@ -60,10 +64,12 @@ impl Message {
         self.arrays.push((name.into(), Array { dtype, shape: shape.to_vec(), bytes }));
     }
 
+    /// Sets what is not an array.
     pub fn meta(&mut self, meta: Value) {
         self.meta = Some(meta);
     }
 
+    /// The message as a file.
     pub fn encode(self) -> Vec<u8> {
         let metadata = self.meta.map(|meta| HashMap::from([(META.to_string(), meta.to_string())]));
         safetensors::serialize(self.arrays, metadata).expect("names are unique and sizes were checked")
