@@ -161,6 +161,32 @@ try {
   await page.click("#dismiss");
   await page.click("#intervene-reset");
   await until((before) => document.querySelector("#bits").textContent === before, intact);
+  // After the last layer there is no coupling of its own: the last layer's is meant, also in a link.
+  await page.fill("#layer", "3");
+  await page.fill("#intervene-flat", "1");
+  await until(() => document.querySelector("#bits").textContent.includes("with intervention") && location.hash.includes("at=3"));
+  const flat = await text("#bits");
+  await page.reload();
+  await until((before) => document.querySelector("#bits").textContent === before, flat);
+  await page.click("#intervene-reset");
+  await until((before) => document.querySelector("#bits").textContent === before, intact);
+  // A place that is none is the nearest.
+  await page.fill("#byte", "1.5");
+  await title(1);
+  for (const [odd, byte] of [["byte=-3&layer=0.5&tau=1e300", 50], ["byte=2.7&layer=-1", 2]]) {
+    const address = new URL(page.url());
+    const held = new URLSearchParams(address.hash.slice(1));
+    for (const [name, value] of new URLSearchParams(odd)) held.set(name, value);
+    address.hash = held;
+    await page.goto(`${address}`);
+    await page.waitForSelector("#bits");
+    await title(byte);
+    assert.ok(await page.locator("#notice").isHidden(), odd);
+  }
+  if (await page.isEnabled("#intervene-reset")) await page.click("#intervene-reset");
+  await page.fill("#layer", "1");
+  await page.fill("#byte", "49");
+  await title(49);
 
   console.log("continue, checkpoints");
   await page.click("#continue");

@@ -45,7 +45,7 @@ try {
     assert.ok(elsewhere, "the card read the text");
     const differences = Object.entries(expected).filter(([name]) => name !== "likely").map(([name, wanted]) => [name, difference(found[name], wanted)]);
     console.log(`${text.length} bytes on a card in ${milliseconds.toFixed(0)} ms: ${differences.map(([name, most]) => `${name} ${most.toExponential(1)}`).join(", ")}`);
-    for (const [name, most] of differences) assert.ok(most <= 1e-4, `${name} differs by ${most}`);
+    for (const [name, most] of differences) assert.ok(most <= (name === "logits" ? 1e-5 : 1e-4), `${name} differs by ${most}`);
   }
   assert.deepEqual(errors, []);
 } finally {

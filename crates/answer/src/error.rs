@@ -7,7 +7,7 @@ pub enum Error {
     #[error("the request is not understood: {0}")]
     Request(#[from] serde_json::Error),
     /// A text that is too long to be shown.
-    #[error("the text has {length} bytes, {context} can be shown: give less")]
+    #[error("the text has {length} bytes, {context} can be shown: shorten the text")]
     Long {
         /// Bytes of the text.
         length: usize,

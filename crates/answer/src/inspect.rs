@@ -52,6 +52,7 @@ pub fn inspect(model: &mut Model, question: &Question) -> Result<Message> {
         "tau": model.weights.parameter("tau").map(|tau| tau[0]),
         "radii": radii(&model.weights),
         "touched": question.is_touched(),
+        "drift_in_values": model.weights.network().config().drift_in_values,
         "elsewhere": known.is_some(),
     }));
     // Another question about the same text may follow.

@@ -130,9 +130,10 @@ fn only_what_is_asked_for_is_sent() {
 #[test]
 fn a_page_knows_what_can_be_read() {
     let model = model();
-    assert_eq!(about(model.corpus(), 5000)["context"], 1024);
-    assert_eq!(about(model.corpus(), 32)["context"], 32);
-    assert_eq!(about(model.corpus(), 32)["vocabulary"][0], 32);
+    assert_eq!(about(model.corpus(), 5000, 3)["context"], 1024);
+    assert_eq!(about(model.corpus(), 32, 3)["context"], 32);
+    assert_eq!(about(model.corpus(), 32, 3)["vocabulary"][0], 32);
+    assert_eq!(about(model.corpus(), 32, 3)["layers"], 3);
 }
 
 /// What a graphics card would leave of a text, made from the answer itself.

@@ -69,7 +69,7 @@ enum Command {
     Export(export::Arguments),
     /// Open a local page to watch training and to look inside
     Explore(explore::Arguments),
-    /// Write that page as files that any static host serves, with models that run in the browser
+    /// Write the explorer as static files, with models that run in the browser
     Site(site::Arguments),
     /// Simulate the classical Kuramoto model and plot its transition
     Simulate(simulate::Arguments),

@@ -1,22 +1,24 @@
 // The address holds the state of the page, so that a reload and a link show the same.
 
 import { access } from "./api.js";
-import { state, untouched } from "./state.js";
+import { ranges, state, untouched } from "./state.js";
 
 const numeric = (text) => (text !== null && text !== "" && Number.isFinite(+text) ? +text : undefined);
+// A place: a byte, a layer, a step.
+const whole = (text) => (numeric(text) >= 0 ? Math.trunc(+text) : undefined);
 
 // Takes over what the address holds. Returns the view it names, if any.
 export function restore() {
   const given = new URLSearchParams(location.hash.slice(1));
   state.run = given.get("run") ?? "";
-  state.step = numeric(given.get("step"));
+  state.step = whole(given.get("step"));
   state.text = given.get("text") ?? "";
-  state.aim = numeric(given.get("byte")) ?? Infinity;
-  state.layer = numeric(given.get("layer")) ?? 0;
-  for (const name of ["tau", "flat", "turn"]) state.intervene[name] = numeric(given.get(name)) ?? untouched[name];
+  state.aim = whole(given.get("byte")) ?? Infinity;
+  state.layer = whole(given.get("layer")) ?? 0;
+  for (const [name, [low, high]] of Object.entries(ranges)) state.intervene[name] = Math.min(Math.max(numeric(given.get(name)) ?? untouched[name], low), high);
   state.intervene.held = given.get("held") ?? "";
-  state.intervene.layer = numeric(given.get("at")) ?? 0;
-  state.intervene.token = numeric(given.get("on")) ?? 0;
+  state.intervene.layer = whole(given.get("at")) ?? 0;
+  state.intervene.token = whole(given.get("on")) ?? 0;
   return given.get("view");
 }
 

@@ -58,4 +58,4 @@ runs.start((found) => {
   if (!chosen && found.length && view === "inside") tour.offer();
   chosen = true;
   inside.showRuns(found);
-}, (id) => { show("inside"); inside.chooseRun(id); }, inside.ask);
+}, (id) => { show("inside"); inside.chooseRun(id); }, inside.back);

@@ -7,6 +7,7 @@ const worker = new Worker(new URL(`worker.js${location.search}`, import.meta.url
 // What waits for the worker, by number.
 const waiting = new Map();
 let numbers = 0;
+let dead;
 
 worker.addEventListener("message", ({ data: { number, value, error, lost, more } }) => {
   const one = waiting.get(number);
@@ -17,7 +18,8 @@ worker.addEventListener("message", ({ data: { number, value, error, lost, more }
 });
 // The worker's own script is missing or was refused: nothing will ever be answered.
 worker.addEventListener("error", (event) => {
-  for (const one of waiting.values()) one.reject(new Error(`the model cannot run in this browser: ${event.message ?? "its worker does not start"}`));
+  dead = new Error(`the model cannot run in this browser: ${event.message ?? "its worker does not start"}`);
+  for (const one of waiting.values()) one.reject(dead);
   waiting.clear();
 });
 
@@ -25,6 +27,7 @@ worker.addEventListener("error", (event) => {
 export function ask(kind, question, { signal, onPart } = {}) {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
+    if (dead) throw dead;
     const number = numbers++;
     waiting.set(number, { resolve, reject, onPart });
     worker.postMessage({ number, kind, question });

@@ -6,8 +6,10 @@ import { Pass, open } from "./webgpu.js";
 // With ?card=any a program that pretends to be a card will do, and it reads everything: for tests.
 const any = new URLSearchParams(location.search).get("card") === "any";
 const device = open(any);
-// By the path of a model. Nothing where there is no card or none that can do it.
+// By the path of a model, the newest last. Nothing where there is no card or none that can do it.
 const readers = new Map();
+// Models that stay on the card, as many as in the WebAssembly module.
+const most = 3;
 
 // Tokens from which on the time of WebAssembly says something.
 const enough = 64;
@@ -21,7 +23,16 @@ export async function prepare(run, path, fetched) {
     return { pass: await Pass.of(await device, plan, decode(weights)), card: 0, module: Infinity };
   })().catch(() => null);
   readers.set(path, made);
-  readers.set(path, await made);
+  for (const old of [...readers.keys()].slice(0, -most)) forget(old);
+  const reader = await made;
+  if (readers.get(path) === made) readers.set(path, reader);
+  else reader?.pass.destroy();
+}
+
+function forget(path) {
+  const reader = readers.get(path);
+  readers.delete(path);
+  reader?.pass?.destroy();
 }
 
 // The text that was read last, and how much of the next one WebAssembly would have to compute.
@@ -43,7 +54,7 @@ export async function answered(path, tokens, computed, own) {
     reader.card = performance.now() - before;
     // A card that is lost stays lost.
     if (values) await computed(values);
-    else readers.set(path, null);
+    else if (readers.get(path) === reader) readers.set(path, null);
     return own();
   }
   const before = performance.now();

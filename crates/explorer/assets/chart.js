@@ -61,7 +61,7 @@ class Chart {
   key = element("p", { class: "count key" });
   values = element("p", { class: "count", "aria-live": "polite" });
   figure = element("div", {}, this.drawing, this.key, this.values);
-  empty = element("p", { class: "empty" }, "Not recorded by these runs, or not yet.");
+  empty = element("p", { class: "empty" }, "There is nothing to draw yet.");
 
   constructor(panel) {
     const { drawing } = this;

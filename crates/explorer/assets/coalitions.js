@@ -37,17 +37,16 @@ export function draw() {
   put(intact, "");
   if (found.touched) put(changed, "touched.");
   figures.show(found.touched);
-  const { answer, token: of } = pulling(draw);
-  if (!answer || of >= n) return;
-  groups.replaceChildren(list(answer, answer.touched ? "original" : ""), ...(answer.touched ? [list(answer.touched, "with intervention")] : []));
+  const { answer, ...asked } = pulling(draw);
+  if (!answer) return groups.replaceChildren();
+  groups.replaceChildren(list(answer, asked, answer.touched ? "original" : ""), ...(answer.touched ? [list(answer.touched, asked, "with intervention")] : []));
 }
 
-function list(model, title) {
-  const { found } = inside.state;
+function list(model, { bytes, layers }, title) {
   const items = model.coalition.map((group, state) => {
-    const there = group.tokens.filter((u) => u < found.n);
-    const words = there.length > 1 ? `${there.length} bytes: ${there.slice(0, 40).map((u) => sign(found.reading.bytes[u])).join("")}${there.length > 40 ? "…" : ""}` : "alone";
-    return element("li", {}, `${layerName(state, found.layers)}: ${words}`);
+    const { tokens } = group;
+    const words = tokens.length > 1 ? `${tokens.length} bytes: ${tokens.slice(0, 40).map((u) => sign(bytes[u])).join("")}${tokens.length > 40 ? "…" : ""}` : "alone";
+    return element("li", {}, `${layerName(state, layers)}: ${words}`);
   });
   return element("div", {}, element("p", { class: "count", hidden: !title }, title), element("ul", { class: "count" }, ...items));
 }

@@ -30,9 +30,9 @@ export function draw() {
   }
   heads.hidden = found.heads === 1;
   const { n, reading } = found;
-  const from = (coupled(found, layer) * found.heads + +heads.value) * n * n;
+  const from = (coupled(found.layers, layer) * found.heads + +heads.value) * n * n;
   const letter = (t) => `${t} “${name(reading.bytes[t])}”`;
-  const put = (map, a) => map.show({ rows: n, columns: n, mark: { row: token }, about: `layer ${coupled(found, layer)}; marked: byte ${token}`,
+  const put = (map, a) => map.show({ rows: n, columns: n, mark: { row: token }, about: `layer ${coupled(found.layers, layer)}; marked: byte ${token}`,
     colour: (t, u) => (u > t ? nothing : ofCoupling(a[from + t * n + u])),
     value: (t, u) => (u > t ? `byte ${letter(u)} is later than byte ${letter(t)}` : `byte ${letter(t)} couples with ${letter(u)}: ${a[from + t * n + u].toFixed(4)}`) });
   put(intact, found.coupling);

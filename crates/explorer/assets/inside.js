@@ -16,6 +16,7 @@ import { fail, say } from "./notice.js";
 import * as order from "./order.js";
 import * as oscillators from "./oscillators.js";
 import * as phases from "./phases.js";
+import { retry } from "./pulling.js";
 import * as pulls from "./pulls.js";
 import { asQuestion, state } from "./state.js";
 import * as text from "./text.js";
@@ -93,9 +94,12 @@ export function chooseRun(id) {
 async function readAs(id) {
   if (!readers.has(id)) {
     const about = await api.about(id).catch(fail);
-    readers.set(id, about ? { vocabulary: new Set(about.vocabulary), context: about.context } : anything);
+    // It is asked again when the run is chosen again, or the connection is back.
+    if (!about) return;
+    readers.set(id, { ...about, vocabulary: new Set(about.vocabulary) });
   }
   if (state.run !== id) return;
+  state.layers = readers.get(id).layers;
   if (state.text) reread();
   // Until somebody types, the text is one that the run's own model wrote.
   if (state.text && state.text !== sampled) return;
@@ -128,6 +132,13 @@ function reread(caret) {
 }
 
 export const ask = newest(inspect);
+
+// After the connection was lost.
+export function back() {
+  retry();
+  if (state.run && !readers.has(state.run)) readAs(state.run);
+  else ask();
+}
 
 async function inspect(isOld) {
   const question = asQuestion();
@@ -168,7 +179,7 @@ function show(found) {
 function select(token, { caret = true } = {}) {
   const last = state.reading.bytes.length - 1;
   if (last < 0) return;
-  state.aim = Math.min(Math.max(token, 0), last);
+  state.aim = Math.min(Math.max(Math.trunc(token), 0), last);
   if (caret) text.setCaret(placeAfter(state.reading, state.aim));
   changed();
   // Of a text that the model has not read yet nothing can be shown.

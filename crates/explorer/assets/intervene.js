@@ -2,17 +2,17 @@
 
 import { button, element, panel, setText } from "./dom.js";
 import { prose } from "./math.js";
-import { interventions, untouched } from "./state.js";
+import { interventions, ranges, untouched } from "./state.js";
 
 const own = panel("intervene", "Intervene", "Change the model while it runs. Every panel then shows both: the original and the one with the intervention.");
 let inside;
 
-const slider = (id, low, high, step) => element("input", { type: "range", id: `intervene-${id}`, min: low, max: high, step });
+const slider = (id, step) => element("input", { type: "range", id: `intervene-${id}`, min: ranges[id][0], max: ranges[id][1], step });
 const inputs = {
-  tau: slider("tau", 0, 2, 0.05),
-  flat: slider("flat", 0, 1, 0.05),
+  tau: slider("tau", 0.05),
+  flat: slider("flat", 0.05),
   held: element("input", { type: "text", id: "intervene-held", placeholder: "0-9, 40", size: 10 }),
-  turn: slider("turn", -3.14, 3.14, 0.01),
+  turn: slider("turn", 0.01),
 };
 const outputs = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, element("output", { for: input.id })]));
 const words = { tau: (x) => x.toFixed(2), flat: (x) => `${Math.round(100 * x)}%`, turn: (x) => `${x.toFixed(2)} rad`, held: () => "" };

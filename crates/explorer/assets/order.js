@@ -18,7 +18,7 @@ export function draw() {
   const lines = [];
   for (const [prefix, name, place] of [["", "", 0], ["touched.", " with intervention", 1]]) {
     if (!found[`${prefix}local`]) continue;
-    const at = coupled(found, layer);
+    const at = coupled(found.layers, layer);
     const local = Array.from({ length: found.n }, (_, t) => [t, found[`${prefix}local`][at * found.n + t]]);
     const global = found[`${prefix}global`][layer];
     lines.push({ name: `local $R_t$${name}`, colour: series[place], points: local },

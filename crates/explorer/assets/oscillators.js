@@ -14,7 +14,7 @@ export const parts = ["phase", "coupling"];
 
 const own = panel("oscillators", "Oscillators of the chosen byte", "How they move as the byte passes through the layers.");
 const scenes = {
-  circle: { draw: circle, title: "Circle", says: "Large dots: oscillators at their phases $θ_tj$. Lines lead to the attended resultants $G_tj$: the length is the local order, the direction where the pull goes." },
+  circle: { draw: circle, title: "Circle", says: "Large dots: oscillators at their phases $θ_tj$. Lines lead to the attended resultants $G_tj$: the length is the local order, the direction where the pull goes. After the last layer, and for values with drift, there are no lines." },
   torus: { draw: torus, title: "Torus", says: "Around the tube: phase $θ_tj$, with 0 outside. Around the ring: the oscillator's number $j$." },
   bytes: { draw: bytes, title: "All bytes", says: `Every byte $u$ at $z_tu$, the mean of $exp i(θ_uj − θ_tj)$ over oscillators; orange is the chosen byte. Beyond the dashed line (${threshold}) it locks with it.` },
 };
@@ -37,7 +37,7 @@ let last;
 
 own.node.querySelector(".says").replaceWith(says);
 own.tools.append(play, modes,
-  button("save-svg", "SVG", () => saveText(`${title()}.svg`, "image/svg+xml", toSvg(shapes(), colour, title())), { class: "small" }),
+  button("save-svg", "SVG", () => inside.state.found && saveText(`${title()}.svg`, "image/svg+xml", toSvg(shapes(), colour, title())), { class: "small" }),
   button("save-png", "PNG", () => canvas.toBlob((blob) => save(`${title()}.png`, blob), "image/png"), { class: "small" }),
   button("save-video", "Video", () => record(), { class: "small" }));
 const key = phases();

@@ -1,7 +1,5 @@
 // Sums of phasors e^{iθ} that several panels show. Each is computed once for an answer.
 
-import { coupled } from "./state.js";
-
 const kept = new WeakMap();
 function once(found, name, compute) {
   if (!kept.has(found.phase)) kept.set(found.phase, new Map());
@@ -38,14 +36,14 @@ export function locking(found, prefix, state, t) {
   });
 }
 
-// G_tj = sum_u A_tu e^{iθ_uj} of every oscillator of byte t: real before imaginary parts.
-export function resultants(found, prefix, state, t) {
+// G_tj = sum_u A_tu e^{iθ_uj} of every oscillator of byte t entering a layer: real before imaginary parts.
+export function resultants(found, prefix, layer, t) {
   const { n, k, heads } = found;
-  const { cos, sin } = phasors(found, prefix, state);
+  const { cos, sin } = phasors(found, prefix, layer);
   const coupling = found[`${prefix}coupling`];
   const g = new Float32Array(2 * k);
   for (let head = 0; head < heads; head++) {
-    const row = ((coupled(found, state) * heads + head) * n + t) * n;
+    const row = ((layer * heads + head) * n + t) * n;
     const [first, last] = [Math.ceil((head * k) / heads), Math.ceil(((head + 1) * k) / heads)];
     for (let u = 0; u <= t; u++) {
       const a = coupling[row + u];

@@ -13,17 +13,15 @@ export const start = (given) => { inside = given; return own.node; };
 export function draw() {
   const { found } = inside.state;
   if (!own.filled(found)) return;
-  const { answer, error, token } = pulling(draw);
+  const { answer, error, ...asked } = pulling(draw);
   if (error) own.content.replaceChildren(element("p", { class: "empty" }, error.message));
   else if (!answer) own.content.replaceChildren(element("p", { class: "empty" }, "Computing…"));
-  // An answer for a byte that is gone says nothing.
-  else if (token < found.n) own.content.replaceChildren(...(answer.touched ? [of(answer, "original", 6), of(answer.touched, "with intervention", 6)] : [of(answer, "", 14)]));
+  else own.content.replaceChildren(...(answer.touched ? [of(answer, asked, "original", 6), of(answer.touched, asked, "with intervention", 6)] : [of(answer, asked, "", 14)]));
 }
 
-function of(model, title, most) {
-  const { found, layer, token } = inside.state;
-  const { bytes } = found.reading;
-  const pulls = model.layers[coupled(found, layer)].filter((pull) => pull.by !== token && pull.by < found.n).slice(0, most);
+// `token`, `bytes` and `layers` are those of the question, which may be older than what is chosen now.
+function of(model, { token, bytes, layers }, title, most) {
+  const pulls = model.layers[coupled(layers, inside.state.layer)].filter((pull) => pull.by !== token).slice(0, most);
   const longest = Math.max(...pulls.map((pull) => pull.size), 1e-9);
   const rows = pulls.map((pull) => {
     const bar = element("span", { class: pull.attraction < 0 ? "bar repels" : "bar" });

@@ -34,12 +34,15 @@ export function circle(what, at) {
   const state = Math.round(at);
   for (const [prefix, hollow] of found.touched ? [["", true], ["touched.", false]] : [["", false]]) {
     const own = { ...what, prefix };
-    const g = resultants(found, prefix, state, Math.min(what.token, found.n - 1));
+    // After the last layer nothing pulls. Values with drift have other resultants than these.
+    const g = state < found.layers && !found.drift_in_values ? resultants(found, prefix, state, Math.min(what.token, found.n - 1)) : null;
     phases(own, at).forEach(([start, phase], j) => {
       const [x, y] = [Math.cos(phase), Math.sin(phase)];
       if (Math.abs(phase - start) > 0.01) shapes.push({ arc: [start, phase], radius: 1, stroke: "accent", width: 0.012 });
-      shapes.push({ line: [x, y, g[j], g[found.k + j]], stroke: "soft", width: 0.004, dashed: hollow });
-      shapes.push({ circle: [g[j], g[found.k + j], 0.013], [hollow ? "stroke" : "fill"]: "s1", width: 0.006 });
+      if (g) {
+        shapes.push({ line: [x, y, g[j], g[found.k + j]], stroke: "soft", width: 0.004, dashed: hollow });
+        shapes.push({ circle: [g[j], g[found.k + j], 0.013], [hollow ? "stroke" : "fill"]: "s1", width: 0.006 });
+      }
       shapes.push({ circle: [x, y, hollow ? 0.032 : 0.024], fill: hollow ? undefined : css(ofAngle(phase)), stroke: "soft", width: 0.006 });
     });
   }

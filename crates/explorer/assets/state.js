@@ -1,6 +1,8 @@
 // What all panels read, and the words for it.
 
 export const untouched = { tau: 1, flat: 0, held: "", turn: 0, layer: 0, token: 0 };
+// Lowest and highest setting.
+export const ranges = { tau: [0, 2], flat: [0, 1], turn: [-3.14, 3.14] };
 
 export const state = {
   // True once the back end has said what runs there are.
@@ -14,6 +16,8 @@ export const state = {
   // The chosen byte, and the one to choose once the model has read that far.
   token: 0,
   aim: Infinity,
+  // Layers of the run's model, once they are known.
+  layers: Infinity,
   // May be one past the layers: the last state.
   layer: 0,
   intervene: { ...untouched },
@@ -22,7 +26,7 @@ export const state = {
 };
 
 // Couplings belong to layers; after the last there are those of the last.
-export const coupled = (found, at) => Math.min(at, found.layers - 1);
+export const coupled = (layers, at) => Math.min(at, layers - 1);
 
 export const layerName = (at, layers) => (at < layers ? `entering layer ${at}` : "after the last layer");
 
@@ -35,12 +39,13 @@ function numbers(text) {
 }
 
 // The settings of the panel Intervene as the back end knows them.
-export function interventions({ intervene: { tau, flat, held, turn, layer, token }, found }) {
+export function interventions({ intervene: { tau, flat, held, turn, layer, token }, layers }) {
   const made = [];
+  const phase = `layer.${Math.min(layer, layers)}.phase`;
   const oscillators = numbers(held).slice(0, 4096);
-  if (flat > 0) made.push({ at: `layer.${found ? coupled(found, layer) : layer}.attention`, action: { flatten: flat } });
-  if (oscillators.length) made.push({ at: `layer.${layer}.phase`, action: { clamp: [0] }, oscillators });
-  if (turn !== 0) made.push({ at: `layer.${layer}.phase`, action: { rotate: turn }, tokens: [token] });
+  if (flat > 0) made.push({ at: `layer.${coupled(layers, layer)}.attention`, action: { flatten: flat } });
+  if (oscillators.length) made.push({ at: phase, action: { clamp: [0] }, oscillators });
+  if (turn !== 0) made.push({ at: phase, action: { rotate: turn }, tokens: [token] });
   return { interventions: made, changes: tau === 1 ? [] : [{ "scale-tau": tau }] };
 }
 

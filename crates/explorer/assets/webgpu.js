@@ -14,36 +14,45 @@ export class Pass {
 
   // `weights` are arrays by name.
   static async of(device, plan, weights) {
-    const pass = new Pass();
-    const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
-    Object.assign(pass, { device, plan });
+    const pass = Object.assign(new Pass(), { device, plan });
     device.pushErrorScope("validation");
     device.pushErrorScope("out-of-memory");
-    pass.buffers = plan.buffers.map(([elements, uniform]) =>
+    const thrown = await pass.make(weights).catch((error) => error);
+    const errors = [thrown, await device.popErrorScope(), await device.popErrorScope()].filter(Boolean);
+    if (!errors.length) return pass;
+    pass.destroy();
+    throw new Error(errors[0].message);
+  }
+
+  async make(weights) {
+    const { device, plan } = this;
+    const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
+    this.buffers = plan.buffers.map(([elements, uniform]) =>
       device.createBuffer({ size: 4 * elements, usage: (uniform ? UNIFORM : STORAGE) | COPY_SRC | COPY_DST }));
     const parameters = new Float32Array(plan.buffers[plan.parameters][0]);
     for (const [name, start, length] of plan.tensors) {
       if (weights[name]?.length !== length) throw new Error(`the weights lack ${name}`);
       parameters.set(weights[name], start);
     }
-    pass.write(plan.parameters, parameters);
-    for (const [buffer, values] of plan.constants) pass.write(buffer, new Float32Array(values));
+    this.write(plan.parameters, parameters);
+    for (const [buffer, values] of plan.constants) this.write(buffer, new Float32Array(values));
     const pipelines = await Promise.all(plan.kernels.map(([code, entryPoint]) =>
       device.createComputePipelineAsync({ layout: "auto", compute: { module: device.createShaderModule({ code }), entryPoint } })));
-    pass.launches = plan.launches.map(({ kernel, groups, bindings }) => ({
+    this.launches = plan.launches.map(({ kernel, groups, bindings }) => ({
       pipeline: pipelines[kernel],
       groups,
       bindings: device.createBindGroup({
         layout: pipelines[kernel].getBindGroupLayout(0),
         entries: bindings.map(([binding, buffer, start, length]) =>
-          ({ binding, resource: { buffer: pass.buffers[buffer], offset: 4 * start, size: 4 * length } })),
+          ({ binding, resource: { buffer: this.buffers[buffer], offset: 4 * start, size: 4 * length } })),
       }),
     }));
-    const size = pass.outputs(plan.context).reduce((sum, [, , length]) => sum + 4 * length, 0);
-    pass.staging = device.createBuffer({ size, usage: MAP_READ | COPY_DST });
-    const wrong = await device.popErrorScope() ?? await device.popErrorScope();
-    if (wrong) throw new Error(wrong.message);
-    return pass;
+    const size = this.outputs(plan.context).reduce((sum, [, , length]) => sum + 4 * length, 0);
+    this.staging = device.createBuffer({ size, usage: MAP_READ | COPY_DST });
+  }
+
+  destroy() {
+    for (const buffer of [...(this.buffers ?? []), this.staging]) buffer?.destroy();
   }
 
   write(buffer, values) {

@@ -53,6 +53,7 @@ assets! { ARTICLE:
     "/article/data/ablations-paper.csv" "../../../results/ablations/cells.csv" "text/csv; charset=utf-8",
     "/article/data/compare.csv" "../../../results/compare/claims.csv" "text/csv; charset=utf-8",
     "/article/data/compare-4m.csv" "../../../results/compare-4m/claims.csv" "text/csv; charset=utf-8",
+    "/article/data/python-source.csv" "../../../results/python-source/claims.csv" "text/csv; charset=utf-8",
     "/article/data/epoch-1m.csv" "../../../results/epoch-1m/claims.csv" "text/csv; charset=utf-8",
     "/article/data/curves.csv" "../../../results/epoch-1m/curves.csv" "text/csv; charset=utf-8",
     "/article/data/phases.csv" "../../../results/epoch-1m/phases.csv" "text/csv; charset=utf-8",

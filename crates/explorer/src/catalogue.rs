@@ -103,6 +103,20 @@ impl Catalogue {
         let path = self.find(id)?.join("metrics.jsonl");
         Some(rows(&path, read).unwrap_or(Rows { read, ..Rows::default() }))
     }
+
+    /// All rows of a run, however long their file is.
+    pub fn all_rows(&self, id: &str) -> Option<Rows> {
+        let mut all = self.rows(id, 0)?;
+        loop {
+            let more = self.rows(id, all.read)?;
+            if more.read <= all.read {
+                return Some(all);
+            }
+            all.read = more.read;
+            all.steps.extend(more.steps);
+            all.validations.extend(more.validations);
+        }
+    }
 }
 
 /// The path of a run below its folder, which may be the run itself.

@@ -154,7 +154,7 @@ async fn about(State(shared): State<Arc<Shared>>, Query(named): Query<Named>) ->
     let turn = turn(&shared.reads).await?;
     let found = blocking(turn, move || {
         let run = shared.open(&named.run)?;
-        Ok(kuramoto_answer::about(run.corpus(), run.config().batch.context))
+        Ok(kuramoto_answer::about(run.corpus(), run.config().batch.context, run.config().model.layers()))
     })
     .await?;
     Ok(Json(found).into_response())

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// What a site is made of.
 pub struct Site {
@@ -69,6 +70,9 @@ impl Site {
                 "it holds no runs: give a folder that does",
             ));
         }
+        if let Some(book) = self.book.as_deref().filter(|book| !book.is_dir()) {
+            return Err(unusable(book, "it is no folder: build the book first, or leave out --book"));
+        }
         let mut files = Files::new(out)?;
         let article = runs.iter().any(|run| run.id == ARTICLE_MODEL);
         for asset in assets::ALL.iter().chain(assets::SITE) {
@@ -85,10 +89,10 @@ impl Site {
         if let Some(book) = &self.book {
             copy_book(&mut files, "book", book, article)?;
         }
-        Ok(Written { runs: runs.len(), bytes: files.bytes })
+        Ok(Written { runs: runs.len(), bytes: files.finish(out)? })
     }
 
-    fn write_asset(&self, files: &mut Files<'_>, asset: &Asset, article: bool) -> Result<()> {
+    fn write_asset(&self, files: &mut Files, asset: &Asset, article: bool) -> Result<()> {
         match asset.path {
             "/" => {
                 let to_article = article.then_some(("article/index.html", "Article"));
@@ -138,12 +142,13 @@ fn public(entry: &Entry) -> Value {
     listed
 }
 
-fn write_run(files: &mut Files<'_>, catalogue: &Catalogue, entry: &Entry) -> Result<()> {
+fn write_run(files: &mut Files, catalogue: &Catalogue, entry: &Entry) -> Result<()> {
     let folder = format!("data/{}", entry.id);
-    files.write_json(&format!("{folder}/rows.json"), &catalogue.rows(&entry.id, 0))?;
+    files.write_json(&format!("{folder}/rows.json"), &catalogue.all_rows(&entry.id))?;
     let Some(run) = catalogue.open(&entry.id).transpose()? else { return Ok(()) };
     let named = |which: Which| run.step(which).map(|step| format!("step-{step}"));
-    let mut about = kuramoto_answer::about(run.corpus(), run.config().batch.context);
+    let mut about =
+        kuramoto_answer::about(run.corpus(), run.config().batch.context, run.config().model.layers());
     about["best"] = named(Which::Best).into();
     about["last"] = named(Which::Last).into();
     let plan = card_plan(run.config());
@@ -170,7 +175,7 @@ fn card_plan(config: &Config) -> Option<Page> {
 
 /// A checkpoint, whose manifest proves it, as a description and its weights.
 fn write_checkpoint(
-    files: &mut Files<'_>,
+    files: &mut Files,
     path: &str,
     id: &str,
     run: &Run,
@@ -193,27 +198,40 @@ fn write_checkpoint(
     files.write(&format!("{path}.safetensors"), &weights)
 }
 
-/// Files below a folder, and how much they hold.
-struct Files<'a> {
-    root: &'a Path,
+/// Files of a site, in a temporary folder inside its own until all are written, and how much they hold.
+struct Files {
+    root: TempDir,
     bytes: u64,
 }
 
-impl<'a> Files<'a> {
-    /// In a folder that is new or empty: what else is there would be served too.
-    fn new(root: &'a Path) -> Result<Files<'a>> {
-        let refuse = |cause| Error::Io { action: "create", path: root.into(), cause };
-        fs::create_dir_all(root).map_err(refuse)?;
-        if fs::read_dir(root).map_err(refuse)?.next().is_some() {
-            return Err(unusable(root, "it is not empty: give a new folder, or remove this one"));
+impl Files {
+    /// For a folder that is new or empty: what else is there would be served too.
+    fn new(out: &Path) -> Result<Files> {
+        let refuse = |cause| Error::Io { action: "create", path: out.into(), cause };
+        fs::create_dir_all(out).map_err(refuse)?;
+        if fs::read_dir(out).map_err(refuse)?.next().is_some() {
+            return Err(unusable(out, "it is not empty: give a new folder, or remove this one"));
         }
-        Ok(Files { root, bytes: 0 })
+        Ok(Files { root: tempfile::tempdir_in(out).map_err(refuse)?, bytes: 0 })
+    }
+
+    /// Puts the files in their place; returns how many bytes they hold.
+    fn finish(self, out: &Path) -> Result<u64> {
+        let move_all = || {
+            for entry in fs::read_dir(self.root.path())? {
+                let entry = entry?;
+                fs::rename(entry.path(), out.join(entry.file_name()))?;
+            }
+            Ok(())
+        };
+        move_all().map_err(|cause| Error::Io { action: "write", path: out.into(), cause })?;
+        Ok(self.bytes)
     }
 
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.root.join(path);
+        let path = self.root.path().join(path);
         let write = || {
-            fs::create_dir_all(path.parent().unwrap_or(self.root))?;
+            fs::create_dir_all(path.parent().unwrap_or(self.root.path()))?;
             fs::write(&path, bytes)
         };
         // Pages of the book share scripts.
@@ -229,7 +247,7 @@ impl<'a> Files<'a> {
 }
 
 /// A folder of the book with everything in it; its pages lead to the article if there is one.
-fn copy_book(files: &mut Files<'_>, to: &str, folder: &Path, article: bool) -> Result<()> {
+fn copy_book(files: &mut Files, to: &str, folder: &Path, article: bool) -> Result<()> {
     let refuse = |cause| Error::Io { action: "read", path: folder.into(), cause };
     for entry in fs::read_dir(folder).map_err(refuse)? {
         let entry = entry.map_err(refuse)?;

@@ -130,7 +130,18 @@ fn a_site_holds_what_the_page_asks_for() {
     assert!(!fs::read_to_string(others.join("index.html")).unwrap().contains("article"));
 
     assert!(site.write(&out).unwrap_err().to_string().contains("is not empty"));
+    // What fails leaves nothing behind that keeps the corrected command from working.
     let other = folder.path().join("other site");
+    let without = Site { folders: vec![runs.clone()], module: module.clone(), book: Some(other.join("no")) };
+    assert!(without.write(&other).unwrap_err().to_string().contains("it is no folder"));
+    let checkpoint = runs.join("other/checkpoints/step-4/model.safetensors");
+    let weights = runs.join("plan/a run/checkpoints/step-4/model.safetensors");
+    let intact = fs::read(&weights).unwrap();
+    fs::copy(&checkpoint, &weights).unwrap();
+    assert!(site.write(&other).is_err());
+    fs::write(&weights, intact).unwrap();
+    site.write(&other).unwrap();
+    let other = folder.path().join("third site");
     fs::write(&module, b"text").unwrap();
     assert!(site.write(&other).unwrap_err().to_string().contains("not a WebAssembly module"));
 }

@@ -291,7 +291,8 @@ impl Change {
         if layer >= layers {
             return Err(format!("layer {layer} does not exist: the model has layers 0 to {}", layers - 1));
         }
-        if !number.is_finite() {
+        // In the precision of most models.
+        if !(number as f32).is_finite() {
             return Err(format!("{number} is not a finite number"));
         }
         if !matches!(self, Change::ScaleTau(_)) && rates(network, layer).is_none() {

@@ -69,7 +69,8 @@ pub fn text(plan: &Plan, asked: Option<usize>) -> Result<String> {
     if let Some(time) = on_the_papers_card(plan) {
         text += &format!(
             "about {} one after the other on a graphics card like the paper's, at the speeds it reports \
-             (ablations and grid at those of Table 1's models); this program does not use one yet\n",
+             (ablations and grid at those of Table 1's models); this program's own speed there was never \
+             measured\n",
             seconds(time)
         );
     }

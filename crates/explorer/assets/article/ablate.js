@@ -37,6 +37,7 @@ export function start(given, figure) {
 const points = (bits) => [...bits].slice(0, -1).map((b, t) => [t + 1, b]);
 
 export function draw() {
+  if (!article.has(parts)) return;
   const { found, token } = article.state;
   ask();
   const both = changed?.reading === found.reading ? changed : null;

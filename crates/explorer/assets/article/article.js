@@ -40,7 +40,9 @@ const sample = document.body.dataset.text;
 let reader;
 let known = "";
 
-const article = { state, select, setText, fail };
+// A slider may be moved while there is no text, or before what its figure needs is there.
+const has = (parts) => state.found !== null && parts.every((part) => state.found.parts.has(part));
+const article = { state, select, setText, fail, has };
 
 // Formulas between dollar signs, wherever the prose has them.
 function typeset() {
@@ -111,7 +113,7 @@ function draw() {
   const held = { view: "inside", run: model, text: state.text, byte: token, layer: state.layer };
   explorer.href = `../index.html#${new URLSearchParams(held)}`;
   if (!found) return;
-  for (const figure of inView.all()) if (figure.parts.every((part) => found.parts.has(part))) figure.draw();
+  for (const figure of inView.all()) if (has(figure.parts)) figure.draw();
 }
 
 async function start() {

@@ -36,6 +36,7 @@ function allSizes(found, layer) {
 }
 
 export function draw() {
+  if (!article.has(parts)) return;
   const { found, layer, token } = article.state;
   const learned = found.radii[layer][0];
   const r = radius.value * learned;

@@ -8,16 +8,20 @@ import { asQuestion, state } from "../state.js";
 // null if there is no change. What is returned asks, if there is anything new to ask.
 export function changedModel(parts, changes, show, fail) {
   let known = "";
+  let shown = "";
   let answer = null;
   const ask = newest(async (isOld) => {
     const change = changes();
     const { reading } = state;
     const question = change && reading.sent ? { ...asQuestion(), interventions: [], changes: [], ...change, parts } : null;
     const key = JSON.stringify(question);
-    if (key === known) return;
+    if (key === shown) return;
     try {
-      answer = question ? { ...(await api.inspect(question)), reading } : null;
+      if (key !== known) answer = question ? { ...(await api.inspect(question)), reading } : null;
       known = key;
+      // Under the name of what was chosen since then, it would be wrong.
+      if (isOld()) return;
+      shown = key;
       show(answer);
     } catch (error) {
       if (!isOld()) fail(error);

@@ -11,8 +11,10 @@ export const draw = () => {};
 const studies = [
   ["compare-4m", "paper", "120k, 4 million bytes, paper's recipe"],
   ["compare", "paper", "120k, 10 million bytes, paper's recipe"],
+  ["python-source", "paper", "the same on Python source"],
   ["compare-4m", "tuned", "120k, 4 million bytes, tuned"],
   ["compare", "tuned", "120k, 10 million bytes, tuned"],
+  ["python-source", "tuned", "the same on Python source"],
   ["epoch-1m", "tuned", "1M, 90 million bytes, tuned"],
 ];
 

@@ -29,6 +29,7 @@ export function start(given, figure) {
 }
 
 export function draw() {
+  if (!article.has(parts)) return;
   const { found, layer, token } = article.state;
   ask();
   // An answer about a text that is gone says nothing.

@@ -35,6 +35,7 @@ function shapes() {
 const agreement = (rates, by) => rates.reduce((sum, omega) => sum + Math.cos(omega * by), 0) / rates.length;
 
 export function draw() {
+  if (!article.has(parts)) return;
   const { found, layer, token } = article.state;
   circle.draw();
   const lines = Array.from({ length: found.layers }, (_, l) => ({ name: `layer ${l}`, colour: series[l % series.length],

@@ -47,10 +47,10 @@ export function forest(label, rows, { ticks, scale = "linear", axis, columns }) 
   const key = element("p", { class: "count key" }, mark("s0", columns.here), mark("s1", columns.paper));
   const cells = (row) => [row.name, signed(row.mean, 4), `${signed(row.low, 4)} to ${signed(row.high, 4)}`, `${row.seeds}`, row.paper === undefined ? "" : signed(row.paper, 3), row.verdict];
   const numbers = element("details", {}, element("summary", {}, "The numbers"), element("div", { class: "wide" }, element("table", {},
-    element("thead", {}, element("tr", {}, ...["", "mean", "95% interval", "seeds", "paper", "sign of the paper's"].map((title) => element("th", { scope: "col" }, title)))),
+    element("thead", {}, element("tr", {}, ...["", "mean", "95% interval", "seeds", "paper", "verdict"].map((title) => element("th", { scope: "col" }, title)))),
     element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row).map((text) => element("td", {}, text))))))));
   return [figure, key, numbers];
 }
 
 // A row of claims.csv.
-export const claim = (name, row) => ({ name, mean: +row.mean, low: +row.low, high: +row.high, seeds: +row.seeds, paper: +row.paper, verdict: row.verdict });
+export const claim = (name, row) => ({ name, mean: +row.mean, low: +row.low, high: +row.high, seeds: +row.seeds, paper: row.paper === "" ? undefined : +row.paper, verdict: row.verdict });

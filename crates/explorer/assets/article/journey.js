@@ -51,6 +51,7 @@ function step(now) {
 }
 
 export function draw() {
+  if (!article.has(parts)) return;
   const { found } = article.state;
   depth.input.max = found.layers;
   canvas.draw();

@@ -52,6 +52,7 @@ function shapes() {
 }
 
 export function draw() {
+  if (!article.has(parts)) return;
   const { found, layer, token } = article.state;
   const { j, a, v, step, g, own, pulls } = now();
   which.input.max = found.k - 1;
@@ -62,5 +63,5 @@ export function draw() {
   body.replaceChildren(...strongest.map(({ u, share, sine, pull }) => element("tr", {}, element("td", {}, `${u} “${name(found.reading.bytes[u])}”`), cell(share.toFixed(4)), cell(signed(sine)), cell(signed(pull, 4)))));
   const sum = pulls.reduce((total, { pull }) => total + pull, 0);
   line.say(`Layer ${layer}, oscillator ${j}: the pulls add up to ${signed(sum, 4)}, and the projection of $G_tj$ gives $a_tj$ = ${signed(Math.cos(own) * g[1] - Math.sin(own) * g[0], 4)}: the same number twice. `
-    + `The gate $v_tj$ = ${number(v, 2)} ${v * a === 0 ? "leaves it" : v < 0 ? "turns it round, so this oscillator is repelled" : v < 1 ? "weakens it" : "strengthens it"}; the model moved it by ${signed(step, 4)} radians.`);
+    + `The gate $v_tj$ = ${number(v, 2)} ${v * a === 0 ? "stops it" : v < 0 ? "turns it round, so this oscillator is repelled" : v < 1 ? "weakens it" : "strengthens it"}; the model moved it by ${signed(step, 4)} radians.`);
 }

@@ -64,6 +64,7 @@ function shapes(ratio) {
 }
 
 export function draw() {
+  if (!article.has(parts)) return;
   const { found, layer, token } = article.state;
   const [t, u] = pair();
   other.input.max = Math.max(token, 1);
