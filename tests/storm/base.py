@@ -2,9 +2,10 @@
 
 import random
 import shutil
+import tempfile
 from pathlib import Path
 
-from program import Broken, Program, copy, duration, rows, weights
+from program import Broken, Program, copy, duration, install, rows, weights
 
 STEPS = 120
 SMALL = (
@@ -29,7 +30,10 @@ class Base:
     """Folders made once, copied by every trial: `done` is a finished run, `half` the same run killed near its end."""
 
     def __init__(self, binary, folder):
-        self.binary, self.folder = binary, Path(folder)
+        self.folder = Path(folder)
+        # Not in the storm's folder: programs may not be started in /dev/shm everywhere. It is removed with the process.
+        self.installed = tempfile.TemporaryDirectory(prefix="kuramoto-storm-")
+        self.binary = install(binary, self.installed.name)
         self.cache = self.folder / "cache"
         self.home = self.folder / "base"
         self.home.mkdir(parents=True)

@@ -188,6 +188,14 @@ def rows(run):
     return [{key: value for key, value in json.loads(line).items() if key not in clock} for line in lines]
 
 
+def install(binary, folder):
+    """A copy of the program that any user may start, also where the checkout is in a folder of one user alone."""
+    installed = shutil.copy(binary, folder)
+    for path in (folder, installed):
+        os.chmod(path, 0o755)
+    return installed
+
+
 def copy(source, target):
     shutil.copytree(source, target, symlinks=True)
     return Path(target)

@@ -5,6 +5,14 @@ use kuramoto_model::ModelKind;
 use kuramoto_train::Config;
 use kuramoto_train::config::{Length, Warmup};
 
+/// The device, with the threads of the processor if it is that.
+pub fn device(name: &str, threads: usize) -> String {
+    match name.starts_with("cpu") {
+        true => format!("{} ({name})", counted(threads, "thread")),
+        false => name.into(),
+    }
+}
+
 /// The model, what was changed of its preset, and where its parameters come from.
 pub fn model(config: &Config, parameters: usize) -> String {
     let (kind, symbol) = match config.model.kind() {

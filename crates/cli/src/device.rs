@@ -14,7 +14,7 @@ mod graphics;
 #[path = "device/no_graphics.rs"]
 mod graphics;
 
-pub use graphics::{Graphics, explain};
+pub use graphics::{Graphics, check_build, explain};
 
 const ALLOWED: &str = "it must be cpu, gpu, gpu:N or auto; `kuramoto devices` lists them";
 
@@ -46,7 +46,7 @@ impl FromStr for Choice {
 /// The flags of whatever computes.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DeviceArguments {
-    /// What computes: cpu, gpu, gpu:N (of `kuramoto devices`), or auto for a card if there is one
+    /// Compute device: cpu, gpu, gpu:N (see `kuramoto devices`), or auto for a card if there is one
     // Checked later, where all processes of a run can agree on what is wrong.
     #[arg(long, default_value = "cpu")]
     device: String,
@@ -58,13 +58,10 @@ pub struct DeviceArguments {
     matrix_units: bool,
 }
 
-/// What computes, and how fast it could.
+/// What computes.
 pub struct Opened {
     device: Box<dyn Device>,
-    /// Multiply-adds of a core, or of the whole of a graphics device, counted as FLOP/s.
-    pub peak_flops: f64,
-    /// Of a graphics device.
-    graphics: Option<graphics::Measured>,
+    graphics: Option<Graphics>,
 }
 
 impl Opened {
@@ -72,6 +69,23 @@ impl Opened {
         &*self.device
     }
 
+    /// Takes up to a second.
+    pub fn measure(&self) -> Result<Measured> {
+        match &self.graphics {
+            Some(gpu) => graphics::measure(gpu),
+            None => Ok(Measured { peak_flops: peak::measure(0.2), graphics: None }),
+        }
+    }
+}
+
+/// How fast a device could be.
+pub struct Measured {
+    /// Multiply-adds of a core, or of the whole of a graphics device, counted as FLOP/s.
+    pub peak_flops: f64,
+    graphics: Option<graphics::Measured>,
+}
+
+impl Measured {
     /// How many runs of this model and shape to train at a time where there are so many cores.
     pub fn runs_at_a_time(&self, model: &ModelConfig, shape: &Shape, cores: usize) -> Result<usize> {
         match &self.graphics {
@@ -84,13 +98,18 @@ impl Opened {
 impl DeviceArguments {
     /// Opens what was asked for; this is how the processor would be used.
     pub fn open(&self, cpu: Cpu) -> Result<Opened> {
+        let processor = |cpu| Ok(Opened { device: Box::new(cpu), graphics: None });
+        // A graphics device trains in one process only.
+        if cpu.group.size() > 1 && self.device == "auto" {
+            return processor(cpu);
+        }
         match self.graphics()? {
             Some(gpu) if cpu.group.size() == 1 => graphics::prepared(gpu),
             Some(_) => {
                 let allowed = "a graphics device trains in one process: leave out mpirun";
                 Err(crate::wrong("--device", &self.device, allowed).into())
             }
-            None => Ok(Opened { device: Box::new(cpu), peak_flops: peak::measure(0.2), graphics: None }),
+            None => processor(cpu),
         }
     }
 
@@ -100,7 +119,7 @@ impl DeviceArguments {
         let of_a_card =
             [("--device-memory", self.device_memory.is_some()), ("--matrix-units", self.matrix_units)];
         if let Some((flag, _)) = of_a_card.into_iter().find(|(_, given)| *given && choice == Choice::Cpu) {
-            let why = "it goes with a graphics device, not with --device cpu";
+            let why = "it requires --device gpu";
             return Err(Error::Config { origin: flag.into(), why: why.into() }.into());
         }
         let memory = match self.device_memory {

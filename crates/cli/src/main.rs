@@ -79,7 +79,7 @@ enum Command {
     Match(matching::Arguments),
     /// Measure training and decoding speed and memory against this machine's peak
     Bench(bench::Arguments),
-    /// List what can compute: the processor, and graphics devices with their limits
+    /// List compute devices: the processor, and graphics devices with their limits
     Devices(device::Arguments),
     /// Print completions for a shell
     Completions(manual::CompletionArguments),

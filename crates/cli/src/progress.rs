@@ -182,12 +182,11 @@ fn describe(plan: &TrainingPlan) -> String {
         processes => format!(" in each of {processes} processes"),
     };
     format!(
-        "{}{}{}{resumed}; {} ({}) and {} MB of memory{processes}\nvalidation on {}{floor}\nrun: {}\n",
+        "{}{}{}{resumed}; {} and {} MB of memory{processes}\nvalidation on {}{floor}\nrun: {}\n",
         describe::model(&plan.config, plan.parameters),
         describe::corpus(&plan.corpus, plan.vocabulary, plan.splits),
         describe::length(&plan.config, plan.steps, plan.steps_per_epoch),
-        counted(plan.threads, "thread"),
-        plan.device,
+        describe::device(&plan.device, plan.threads),
         plan.planned_bytes.div_ceil(1_000_000),
         counted(plan.validation_bytes, "byte"),
         plan.run.display(),

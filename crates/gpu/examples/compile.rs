@@ -1,4 +1,4 @@
-//! Compiles every kernel of both models at the paper's size with the first Vulkan driver, and runs nothing: what its
+//! Compiles every kernel of both default models at the paper's size with the first Vulkan driver, and runs nothing: what its
 //! compiler made of them. Mesa's RADV does this for any AMD card without having it (RADV_FORCE_FAMILY=navi31), so
 //! tests/gpu.sh can see registers that do not suffice.
 #![allow(clippy::print_stdout)]
@@ -24,10 +24,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let Some(&physical) = instance.enumerate_physical_devices()?.first() else {
             return Err("there is no Vulkan driver".into());
         };
-        let properties = instance.get_physical_device_properties(physical);
-        println!("{}", properties.device_name_as_c_str()?.to_string_lossy());
+        let card = instance.get_physical_device_properties(physical);
+        println!("{}", card.device_name_as_c_str()?.to_string_lossy());
         let device = open(&instance, physical)?;
-        let told = khr::pipeline_executable_properties::Device::new(&instance, &device);
+        let properties = khr::pipeline_executable_properties::Device::new(&instance, &device);
         let kuramoto: ModelConfig = KuramotoConfig::default().into();
         let transformer: ModelConfig = TransformerConfig::default().into();
         for model in [kuramoto, transformer] {
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let launches = plan.step().chain(&plan.losses).find(|launch| launch.kernel == index);
                 let Some(launch) = launches else { continue };
                 let code = spirv(&kernel.source, &kernel.entry)?;
-                let statistics = compile(&device, &told, &code, &kernel.entry, &plan, launch)?;
+                let statistics = compile(&device, &properties, &code, &kernel.entry, &plan, launch)?;
                 let numbers: Vec<String> =
                     statistics.iter().map(|(name, value)| format!("{name} {value}")).collect();
                 println!("{} {}: {}", model.kind().name(), launch.name, numbers.join(", "));
@@ -46,17 +46,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The device with what tells of compiled pipelines.
+/// The device with its properties of compiled pipelines.
 unsafe fn open(instance: &Instance, physical: vk::PhysicalDevice) -> Result<Device, vk::Result> {
     let queues = [vk::DeviceQueueCreateInfo::default().queue_family_index(0).queue_priorities(&[1.0])];
     let extensions = [khr::pipeline_executable_properties::NAME.as_ptr()];
-    let mut told =
+    let mut properties =
         vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR::default().pipeline_executable_info(true);
     let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default().vulkan_memory_model(true);
     let info = vk::DeviceCreateInfo::default()
         .queue_create_infos(&queues)
         .enabled_extension_names(&extensions)
-        .push_next(&mut told)
+        .push_next(&mut properties)
         .push_next(&mut model);
     // SAFETY: all that the request points to lives until the call returns.
     unsafe { instance.create_device(physical, &info, None) }
@@ -82,7 +82,7 @@ fn spirv(source: &str, entry: &str) -> Result<Vec<u32>, Box<dyn Error>> {
 
 unsafe fn compile(
     device: &Device,
-    told: &khr::pipeline_executable_properties::Device,
+    properties: &khr::pipeline_executable_properties::Device,
     code: &[u32],
     entry: &str,
     plan: &Plan,
@@ -124,7 +124,7 @@ unsafe fn compile(
         let made = device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None);
         let pipeline = made.map_err(|(_, error)| error)?[0];
         let executable = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline);
-        let statistics = told.get_pipeline_executable_statistics(&executable)?;
+        let statistics = properties.get_pipeline_executable_statistics(&executable)?;
         Ok(statistics.iter().map(statistic).collect())
     }
 }

@@ -29,7 +29,7 @@ pub enum Kind {
     Virtual,
     /// The driver does not say.
     Unknown,
-    /// A program that pretends to be a graphics card.
+    /// A software renderer: a program that pretends to be a graphics card.
     Software,
 }
 
@@ -128,7 +128,8 @@ pub fn adapters() -> Vec<Adapter> {
     found().iter().enumerate().map(|(index, adapter)| describe(index, adapter)).collect()
 }
 
-/// The device to use where none is named: a card before what shares the processor's memory, before a program.
+/// The device to use where none is named: a card before what shares the processor's memory, before a
+/// software renderer.
 pub fn best(adapters: &[Adapter]) -> Option<&Adapter> {
     adapters.iter().filter(|adapter| adapter.lacks.is_none()).min_by_key(|adapter| adapter.kind)
 }
@@ -236,9 +237,9 @@ impl Gpu {
         };
         let (on_error, on_loss) = (keep(&failure), keep(&failure));
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| match error {
-            wgpu::Error::OutOfMemory { .. } => {
-                on_error("its memory is full: close other programs, or allow it less memory".into())
-            }
+            wgpu::Error::OutOfMemory { .. } => on_error(
+                "its memory is full: close other programs, or allow less memory (--device-memory)".into(),
+            ),
             error => on_error(format!("it failed: {error}")),
         }));
         device.set_device_lost_callback(move |_, message| {
@@ -276,7 +277,7 @@ impl Gpu {
     /// Takes the device away from everything that uses it, as a driver does that resets itself.
     pub fn lose(&self) {
         self.opened.device.destroy();
-        // The loss is told at the next poll.
+        // The loss is reported at the next poll.
         self.opened.device.poll(wgpu::PollType::Poll).ok();
     }
 

@@ -9,7 +9,7 @@ use kuramoto_engine::{Error, Result};
 use kuramoto_model::{Kuramoto, ModelConfig, Transformer};
 
 /// Bytes that an engine may use where nothing else is said: what nearly every graphics card has to spare.
-pub const DEFAULT_MEMORY: u64 = 4 << 30;
+pub const DEFAULT_MEMORY: u64 = 4_096_000_000;
 
 /// What a plan must fit into, and be made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,11 +132,11 @@ fn check_groups(sizes: &Sizes) -> Result<()> {
 }
 
 fn check_bytes(plan: &Plan, limits: &Limits) -> Result<()> {
-    let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
     let (largest, all) = (plan.largest() as u64, plan.bytes() as u64);
     if largest > limits.largest_buffer {
         return Err(refusal(format!(
-            "one sequence needs a buffer of {} MiB, and {} MiB is its largest: take a smaller model or a \
+            "one sequence needs a buffer of {} MB, and {} MB is its largest: take a smaller model or a \
              shorter context",
             megabytes(largest),
             megabytes(limits.largest_buffer)
@@ -144,8 +144,8 @@ fn check_bytes(plan: &Plan, limits: &Limits) -> Result<()> {
     }
     if all > limits.memory {
         return Err(refusal(format!(
-            "one sequence needs {} MiB, and {} MiB are allowed: allow more memory, or take a smaller model \
-             or a shorter context",
+            "one sequence needs {} MB, and {} MB are allowed: allow more memory (--device-memory), or take a \
+             smaller model or a shorter context",
             megabytes(all),
             megabytes(limits.memory)
         )));

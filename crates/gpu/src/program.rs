@@ -55,9 +55,9 @@ impl Program {
             .collect();
         let staging = make("read back", read, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST);
         if pollster::block_on(full.pop()).is_some() {
-            let megabytes = plan.bytes().div_ceil(1 << 20);
+            let megabytes = plan.bytes().div_ceil(1_000_000);
             return Err(opened.error(format!(
-                "its memory has no room for {megabytes} MiB: close other programs, or allow less memory (--device-memory), \
+                "its memory has no room for {megabytes} MB: close other programs, or allow less memory (--device-memory), \
                  and batches are cut smaller"
             )));
         }

@@ -105,8 +105,8 @@ impl Speeds {
     /// are mostly launches gains nothing from company.
     pub fn runs_at_a_time(&self, plan: &Plan) -> usize {
         let busy = self.step(plan, 1) - self.round_trip;
-        // The gradient's norm is waited for, and then the batch is made.
-        let idle = 2.0 * self.round_trip;
+        // The losses and the norm are read together, once a step.
+        let idle = self.round_trip;
         (1.0 + idle / busy).round().clamp(1.0, MOST_RUNS) as usize
     }
 }

@@ -1,7 +1,7 @@
 //! Runs that stopped at a bad step, under a plan whose configuration says so.
 //!
-//! `failed.json` in the run's folder says where and why. The run is not tried again: it would stop at the same
-//! step.
+//! `failed.json` in the run's folder says where and why. The run is not tried again, because on the
+//! same device it would stop at the same step; without the file it is.
 
 use crate::error::{Error, Result};
 use kuramoto_train::Run;
@@ -26,8 +26,9 @@ impl fmt::Display for Failure {
         let Failure { step, why } = self;
         write!(
             f,
-            "stopped at step {step}: {why}; it would stop there again. To train on, make the plan anew with \
-             --set bad-steps.policy=continue or skip"
+            "stopped at step {step}: {why}; on the same device it would stop there again. To train on, make the \
+             plan anew with --set bad-steps.policy=continue or skip; to try again, for instance on another device, \
+             delete {FILE} in the run's folder"
         )
     }
 }

@@ -28,7 +28,7 @@ pub enum Status {
     Training,
     /// Finished, and every file is what it was then.
     Finished(Box<Proven>),
-    /// Stopped at a bad step, as it would again: what is trained depends on the configuration alone.
+    /// Stopped at a bad step, as it would again on the same device.
     Failed(Failure),
 }
 

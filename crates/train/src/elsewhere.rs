@@ -66,7 +66,11 @@ pub fn save(disk: &dyn Disk, folder: &Path, from: &Elsewhere<'_>) -> Result<Run>
         let snapshot = Snapshot { run: &run, layout, arenas: from.arenas, state: &state };
         checkpoint::save(disk, &checkpoint::folder(folder, from.step), &snapshot)?;
     });
-    let rows: String = from.rows.iter().map(Row::to_line).collect();
+    let mut rows = from.rows.to_vec();
+    if let Some(first) = rows.first_mut() {
+        first.device.get_or_insert_with(|| from.device.into());
+    }
+    let rows: String = rows.iter().map(Row::to_line).collect();
     disk::replace(disk, &folder.join("metrics.jsonl"), rows.as_bytes())?;
     run.settle(disk, &state)?;
     run.save_summary(disk, &summary(from, &run, &state, steps)?)?;

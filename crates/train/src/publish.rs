@@ -9,6 +9,7 @@ use crate::disk::{self, Disk};
 use crate::error::{At, Error, Result};
 use crate::metrics::{self, Row};
 use crate::run::{Run, Summary, Which};
+use crate::state::Stretch;
 use kuramoto_engine::Arenas;
 use kuramoto_model::with_network;
 use std::path::Path;
@@ -78,6 +79,15 @@ const ABOUT: &str = "`config.toml` has the complete configuration. Weights and c
      It is a small model for research on how such models work. What it writes looks like its corpus and is \
      not true.\n";
 
+/// The device of a run, or all of a run that moved.
+fn devices(summary: &Summary) -> String {
+    if summary.devices.is_empty() {
+        return summary.device.clone();
+    }
+    let stretch = |stretch: &Stretch| format!("{} from step {}", stretch.device, stretch.from_step);
+    summary.devices.iter().map(stretch).collect::<Vec<_>>().join("; ")
+}
+
 /// What a reader needs to know of a model, from its files alone.
 pub(crate) fn facts(run: &Run, summary: &Summary, name: &str, step: u64, weights: &str) -> String {
     let (config, corpus) = (run.config(), run.corpus());
@@ -118,7 +128,7 @@ pub(crate) fn facts(run: &Run, summary: &Summary, name: &str, step: u64, weights
         steps = summary.steps,
         validation = bits(summary.validation_bits_per_byte),
         test = bits(summary.test_bits_per_byte),
-        device = summary.device,
+        device = devices(summary),
         seconds = summary.seconds,
     )
 }

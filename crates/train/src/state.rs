@@ -25,7 +25,7 @@ pub struct State {
     pub best: Option<Best>,
     /// Validations since the best.
     pub since_best: u64,
-    /// Seconds of training, over all resumes. The one field that is not reproducible.
+    /// Seconds of training, over all resumes. It depends on the machine, as `devices` does.
     pub seconds: f64,
     /// What computed the steps, in order. Two runs are the same bits as far as their devices are the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,13 +67,16 @@ impl State {
         self.step - u64::from(self.unvalidated.is_some() && self.step > 0)
     }
 
-    /// The next step is computed by this device; returns its name if the one before was not.
-    pub(crate) fn computed_by(&mut self, device: &str) -> Option<String> {
-        if self.devices.last().is_some_and(|last| last.device == device) {
-            return None;
-        }
-        self.devices.push(Stretch { from_step: self.step + 1, device: device.into() });
-        Some(device.into())
+    /// The name of the device that computes the next step, if the one before was computed by another.
+    pub(crate) fn change_to(&self, device: &str) -> Option<String> {
+        let same = self.devices.last().is_some_and(|last| last.device == device);
+        (!same).then(|| device.into())
+    }
+
+    /// The devices, if they are more than one or the first is not known: what a summary lists.
+    pub(crate) fn changes(&self) -> Vec<Stretch> {
+        let moved = self.devices.len() > 1 || self.devices.first().is_some_and(|first| first.from_step > 1);
+        if moved { self.devices.clone() } else { Vec::new() }
     }
 
     /// Takes the loss of a good step into the recent mean.

@@ -226,7 +226,7 @@ impl<'a> Trainer<'a> {
         let norm = self.engine.norm()?;
         let bad = self.state.objection(loss, norm, &config.bad_steps);
         let learning_rate = config.optimizer.learning_rate_at(step, self.steps);
-        let device = self.state.computed_by(self.engine.device());
+        let device = self.state.change_to(self.engine.device());
         match &bad {
             None => {
                 self.state.updates += 1;
@@ -238,6 +238,8 @@ impl<'a> Trainer<'a> {
         let tokens = self.state.tokens + config.batch.tokens();
         // A run that ends before this step stays where it is.
         if self.non_finite.is_none() {
+            let stretch = |device| Stretch { from_step: step, device };
+            self.state.devices.extend(device.clone().map(stretch));
             (self.state.step, self.state.tokens) = (step, tokens);
         }
         let mut row = Row {
@@ -324,7 +326,7 @@ impl<'a> Trainer<'a> {
                 .devices
                 .last()
                 .map_or_else(|| self.engine.device().into(), |last| last.device.clone()),
-            devices: if self.state.devices.len() > 1 { self.state.devices.clone() } else { Vec::new() },
+            devices: self.state.changes(),
             exchange_share: (self.group.size() > 1 && self.worked.0 > 0.0)
                 .then(|| self.worked.1 / self.worked.0),
             peak_memory_bytes,

@@ -76,7 +76,9 @@ fn it_is_a_run_like_any_other_and_grows() {
     assert_eq!((weights.parameters(), state.step), (&world.parameters[..], 8));
     assert_eq!(run.kuramoto(Which::Step(4)).unwrap().1.step, 4);
     // What was not measured is read back as NaN, not as a damaged row.
-    assert_eq!(kuramoto_train::metrics::read(&world.run.join("metrics.jsonl")).unwrap().len(), 8);
+    let rows = kuramoto_train::metrics::read(&world.run.join("metrics.jsonl")).unwrap();
+    assert_eq!(rows.len(), 8);
+    assert_eq!((rows[0].device.as_deref(), &rows[1].device), (Some("other"), &None));
     let found =
         kuramoto_train::evaluate::evaluate(&run, Which::Last, &world.corpus, Split::Test, &Cpu::new(1));
     assert!(found.unwrap().bits_per_byte.is_finite());

@@ -72,7 +72,7 @@ impl Evaluator for Spoiled {
 
 impl Engine for Spoiled {
     fn device(&self) -> &str {
-        self.inner.device()
+        "spoiled"
     }
 
     fn layout(&self) -> &Layout {
@@ -274,6 +274,26 @@ fn what_was_good_before_is_kept() {
         assert_eq!(read(path.join("best")).unwrap(), "step-8\n");
         assert_eq!(read(path.join("last")).unwrap(), "step-10\n");
     }
+}
+
+/// A device that computed no step that counts is in none of the lists.
+#[test]
+fn a_device_that_fails_at_once_is_not_listed() {
+    let folder = folder();
+    let path = folder.path().join("run");
+    let (config, corpus) = tiny("bad-steps.policy = 'continue'");
+    let run = Run::create(&System, &path, &config, corpus.identity()).unwrap();
+    train(&run, &corpus, &System, 1, &mut StopAfter(5)).unwrap();
+    let at = NanAt { step: 6, loss: f64::NAN, norm: 0.0 };
+    let summary = Session::open(run, corpus, Setting::new(&at)).unwrap().unwrap().train(&mut ()).unwrap();
+    assert_eq!((summary.steps, summary.non_finite_step), (5, Some(6)));
+    assert!(summary.device.starts_with("cpu") && summary.devices.is_empty(), "{summary:?}");
+    let run = Run::open(&path).unwrap();
+    let devices = run.newest(&layout(&run)).unwrap().unwrap().loaded.state.devices;
+    assert_eq!(devices.iter().map(|stretch| stretch.from_step).collect::<Vec<_>>(), [1]);
+    // The row of the step says what computed it.
+    let rows = metrics::read(&path.join("metrics.jsonl")).unwrap();
+    assert_eq!(rows.last().and_then(|row| row.device.as_deref()), Some("spoiled"));
 }
 
 /// A run that is not finite from its first step on is saved as it started.

@@ -8,7 +8,8 @@ use kuramoto_engine::{
 };
 use kuramoto_model::{Layout, ModelConfig, Network, NoHooks, SequenceDropout, Weights, with_network};
 use kuramoto_train::disk::System;
-use kuramoto_train::{Run, Session, Setting};
+use kuramoto_train::publish::publish;
+use kuramoto_train::{Run, Session, Setting, Which};
 use std::sync::Arc;
 
 struct Naive;
@@ -203,7 +204,13 @@ fn a_run_moves_between_engines() {
     let run = Run::create(&System, &parts, &config, corpus.identity()).unwrap();
     common::train(&run, &corpus, &System, 1, &mut common::StopAfter(5)).unwrap();
     let mut session = Session::open(run, corpus, Setting::new(&Naive)).unwrap().unwrap();
-    assert_eq!(session.train(&mut ()).unwrap().steps, 12);
+    let summary = session.train(&mut ()).unwrap();
+    assert_eq!(summary.steps, 12);
+    assert_eq!(summary.devices.iter().map(|stretch| stretch.from_step).collect::<Vec<_>>(), [1, 6]);
+    let published = folder.path().join("published");
+    publish(&System, session.run(), Which::Last, &published).unwrap();
+    let card = std::fs::read_to_string(published.join("README.md")).unwrap();
+    assert!(card.contains("from step 1; naive from step 6"), "{card}");
     for (a, b) in outcome_curve(&whole).into_iter().zip(outcome_curve(&parts)) {
         assert!((a - b).abs() < 2e-4, "{a} against {b}");
     }

@@ -5,12 +5,16 @@ use crate::scaling::PROTOCOL_BYTES;
 use crate::table::{Table, thousands};
 use anyhow::{Context, Result};
 use kuramoto_engine::{Batch, Engine, Shape, Update};
-use kuramoto_gpu::{CARDS, DEFAULT_LIMITS, Findings, Gpu, Launch, Speeds, plan, self_test};
+use kuramoto_gpu::{CARDS, DEFAULT_LIMITS, Findings, Gpu, GpuEngine, Launch, Speeds, plan, self_test};
 use kuramoto_model::{Error, ModelConfig};
 use serde::Serialize;
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::time::Instant;
+
+/// Steps after which parameters are hashed: as many on every device, however fast it is.
+const HASHED_AFTER: u64 = 3;
 
 /// Everything that was found, for a report.
 #[derive(Serialize)]
@@ -56,8 +60,9 @@ struct Measured {
     /// Seconds of a step by the roofline of what was measured of this device.
     roofline_s: f64,
     planned_bytes: usize,
-    /// Parameters after the steps, so that reports of one device can be compared bit by bit.
+    /// Parameters after so many steps, so that reports of one device can be compared bit by bit.
     parameters_sha256: String,
+    parameters_sha256_after_steps: u64,
 }
 
 /// A training step on a card, on paper.
@@ -75,9 +80,36 @@ pub fn run(arguments: &Arguments, gpu: Gpu, chosen: &[&Configuration]) -> Result
         let (field, value) = ("batch", arguments.batch.to_string());
         return Err(Error::Field { field, value, allowed: "it must be from 1 to 4096".into() }.into());
     }
-    if let Some(path) = arguments.report.as_ref().filter(|path| path.symlink_metadata().is_ok()) {
-        return Err(crate::wrong("--report", path.display(), "it exists already: name a new file").into());
+    // A file that cannot be written should not cost minutes of measuring.
+    let mut file = arguments.report.as_deref().map(new_file).transpose()?;
+    let outcome = measured(arguments, gpu, chosen).and_then(|report| {
+        let printed = match arguments.json {
+            true => crate::print(&(serde_json::to_string(&report)? + "\n")),
+            false => crate::print(&text(&report)),
+        };
+        if let (Some(file), Some(path)) = (&mut file, &arguments.report) {
+            let text = serde_json::to_string_pretty(&report)? + "\n";
+            file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        file = None;
+        printed
+    });
+    // What is not whole is no report.
+    if let (Some(_), Some(path)) = (&file, &arguments.report) {
+        fs::remove_file(path).ok();
     }
+    outcome
+}
+
+fn new_file(path: &Path) -> Result<File> {
+    let allowed = |error: io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => "it exists already: name a new file".into(),
+        _ => format!("it cannot be created ({error}): name a file in a folder that may be written to"),
+    };
+    File::create_new(path).map_err(|error| crate::wrong("--report", path.display(), allowed(error)).into())
+}
+
+fn measured(arguments: &Arguments, gpu: Gpu, chosen: &[&Configuration]) -> Result<Report> {
     crate::note(&format!("{}: testing", gpu.name()));
     let began = Instant::now();
     let found = self_test(&gpu)?;
@@ -88,7 +120,7 @@ pub fn run(arguments: &Arguments, gpu: Gpu, chosen: &[&Configuration]) -> Result
         crate::note(&format!("{}: measuring", configuration.name()));
         training.push(measure(arguments, &gpu, configuration, &speeds)?);
     }
-    let report = Report {
+    Ok(Report {
         program: concat!("kuramoto ", env!("CARGO_PKG_VERSION")),
         device: gpu.name().into(),
         kind: gpu.kind().to_string(),
@@ -101,17 +133,7 @@ pub fn run(arguments: &Arguments, gpu: Gpu, chosen: &[&Configuration]) -> Result
         context: CONTEXT,
         training,
         predicted: predictions(chosen)?,
-    };
-    if let Some(path) = &arguments.report {
-        let text = serde_json::to_string_pretty(&report)? + "\n";
-        File::create_new(path)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if arguments.json {
-        return crate::print(&(serde_json::to_string(&report)? + "\n"));
-    }
-    crate::print(&text(&report))
+    })
 }
 
 fn tested(seconds: f64, found: Findings) -> Tested {
@@ -133,18 +155,24 @@ fn measure(
     let tokens = sequences * CONTEXT;
     let text = super::text(tokens, &model);
     let batch = Batch { tokens: &text[..tokens], targets: &text[1..], length: CONTEXT };
-    let mut times = Vec::new();
-    let (began, mut step) = (Instant::now(), 0);
-    // An update runs while the next step is prepared: it counts as part of that one.
+    let take = |engine: &mut GpuEngine, step: u64| -> Result<()> {
+        engine.gradient(&batch, 1, step)?;
+        let norm = engine.norm()?;
+        Ok(engine.update(&Update { step, ..Update::default() }, norm)?)
+    };
+    for step in 1..=HASHED_AFTER {
+        take(&mut engine, step)?;
+    }
+    let parameters: Vec<u8> = engine.parameters()?.iter().flat_map(|x| x.to_le_bytes()).collect();
+    // An update runs while the next step is prepared: it counts as part of that one, so one more goes ahead.
+    let mut step = HASHED_AFTER + 1;
+    take(&mut engine, step)?;
+    let (mut times, began) = (Vec::new(), Instant::now());
     while times.len() < 2 || began.elapsed().as_secs_f64() < arguments.seconds {
         step += 1;
         let started = Instant::now();
-        engine.gradient(&batch, 1, step)?;
-        let norm = engine.norm()?;
-        engine.update(&Update { step, ..Update::default() }, norm)?;
-        if step > 1 {
-            times.push(started.elapsed().as_secs_f64());
-        }
+        take(&mut engine, step)?;
+        times.push(started.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
     let (plan, micro_batches) = (engine.plan(), engine.micro_batches_of(sequences));
@@ -152,7 +180,6 @@ fn measure(
     let (flops, bytes) = (over_batch(|launch| launch.flops), over_batch(|launch| launch.bytes));
     let (launches, roofline_s) = (plan.batch(micro_batches).count(), speeds.step(plan, micro_batches));
     let planned_bytes = plan.bytes();
-    let parameters: Vec<u8> = engine.parameters()?.iter().flat_map(|x| x.to_le_bytes()).collect();
     Ok(Measured {
         configuration: configuration.name(),
         parameters: parameters.len() / 4,
@@ -167,6 +194,7 @@ fn measure(
         roofline_s,
         planned_bytes,
         parameters_sha256: kuramoto_train::hash::of(&parameters),
+        parameters_sha256_after_steps: HASHED_AFTER,
     })
 }
 

@@ -25,6 +25,7 @@ const SEQUENCES: usize = 64;
 const CONTEXT: usize = 256;
 /// Fewest lanes; as many as threads, if these are more.
 const LANES: usize = 8;
+const ROUNDS: usize = 3;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -35,9 +36,9 @@ pub struct Arguments {
     #[arg(long)]
     pin: bool,
     /// Times each configuration is measured, in turns; the best counts
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = ROUNDS)]
     rounds: usize,
-    /// Seconds of training steps each time, after one to warm up
+    /// Seconds of training steps each time, after a warm-up
     #[arg(long, default_value_t = 6.0)]
     seconds: f64,
     /// Only configurations whose name (such as kuramoto-1m) contains this
@@ -51,7 +52,7 @@ pub struct Arguments {
     /// Sequences of a batch on a graphics device
     #[arg(long, default_value_t = SEQUENCES)]
     batch: usize,
-    /// New file for all that was measured on a graphics device, as JSON: please send it to the project
+    /// Write the measurements to this new file as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Measure this configuration in this process and print it as JSON
@@ -145,13 +146,22 @@ struct How {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let graphics = arguments.device.graphics()?;
-    if graphics.is_none() {
-        let of_a_device =
-            [("--report", arguments.report.is_some()), ("--batch", arguments.batch != SEQUENCES)];
-        if let Some((flag, _)) = of_a_device.into_iter().find(|(_, given)| *given) {
-            let why = "it goes with a graphics device: add --device gpu".into();
-            return Err(kuramoto_train::Error::Config { origin: flag.into(), why }.into());
+    let (needed, of_the_other) = match graphics {
+        None => {
+            ("gpu", vec![("--report", arguments.report.is_some()), ("--batch", arguments.batch != SEQUENCES)])
         }
+        Some(_) => (
+            "cpu",
+            vec![
+                ("--threads", !arguments.threads.is_empty()),
+                ("--rounds", arguments.rounds != ROUNDS),
+                ("--pin", arguments.pin),
+            ],
+        ),
+    };
+    if let Some((flag, _)) = of_the_other.into_iter().find(|(_, given)| *given) {
+        let why = format!("it requires --device {needed}");
+        return Err(kuramoto_train::Error::Config { origin: flag.into(), why }.into());
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(SEQUENCES);
     let threads = if arguments.threads.is_empty() { vec![cores] } else { arguments.threads.clone() };

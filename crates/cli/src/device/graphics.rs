@@ -1,10 +1,11 @@
 //! Graphics devices: the one that was asked for, tested before it is trusted.
 
-use super::{Choice, Limits, Listed, Opened};
+use super::{Choice, DeviceArguments, Limits, Listed, Opened};
 use anyhow::Result;
-use kuramoto_engine::Shape;
+use kuramoto_engine::{Cpu, Device, Shape};
 use kuramoto_gpu::{Adapter, DEFAULT_LIMITS, Gpu, Kind, Speeds, adapters, best, plan, self_test};
 use kuramoto_model::ModelConfig;
+use kuramoto_train::NewRun;
 
 /// An open graphics device.
 pub type Graphics = Gpu;
@@ -23,7 +24,7 @@ pub fn open(choice: Choice, memory: Option<u64>, matrix_units: bool) -> Result<O
         Choice::Auto => match best(&adapters()).filter(|adapter| adapter.kind != Kind::Software) {
             Some(adapter) => adapter.index,
             None => {
-                crate::note("note: there is no graphics card here: the processor computes");
+                crate::note("note: there is no graphics card here: using the processor");
                 return Ok(None);
             }
         },
@@ -35,18 +36,23 @@ pub fn open(choice: Choice, memory: Option<u64>, matrix_units: bool) -> Result<O
     }))
 }
 
-/// Tests a device and measures it.
+/// Tests a device.
 pub fn prepared(gpu: Gpu) -> Result<Opened> {
     if gpu.kind() == Kind::Software {
         crate::note(&format!(
-            "note: {} is a program, not a graphics card: --device cpu is many times faster",
+            "note: {} is a software renderer, not a graphics card: --device cpu is many times faster",
             gpu.name()
         ));
     }
     self_test(&gpu)?;
-    let speeds = Speeds::measure(&gpu)?;
+    Ok(Opened { device: Box::new(gpu.clone()), graphics: Some(gpu) })
+}
+
+/// How fast a device is.
+pub fn measure(gpu: &Gpu) -> Result<super::Measured> {
+    let speeds = Speeds::measure(gpu)?;
     let graphics = Some(Measured { speeds, gpu: gpu.clone() });
-    Ok(Opened { device: Box::new(gpu), peak_flops: speeds.flops, graphics })
+    Ok(super::Measured { peak_flops: speeds.flops, graphics })
 }
 
 /// A device and how fast it is.
@@ -56,7 +62,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Runs that keep it busy; a program has the processor's cores busy with one.
+    /// Runs that keep it busy; a software renderer keeps the processor's cores busy with one.
     pub fn runs_at_a_time(&self, model: &ModelConfig, shape: &Shape) -> Result<usize> {
         if self.gpu.kind() == Kind::Software {
             return Ok(1);
@@ -77,7 +83,7 @@ fn list(adapter: &Adapter, chosen: bool, test: bool) -> Listed {
     let note = match &adapter.lacks {
         Some(lacks) => lacks.clone(),
         None if test => tested(adapter.index),
-        None if chosen => "what gpu stands for".into(),
+        None if chosen => "used by --device gpu".into(),
         None => String::new(),
     };
     Listed {
@@ -108,10 +114,20 @@ fn tested(index: usize) -> String {
     }
 }
 
-/// The launches of a training step, for this device or any.
-pub fn explain(model: &ModelConfig, shape: &Shape, gpu: Option<&Gpu>) -> Result<String> {
-    let limits = gpu.map_or(&DEFAULT_LIMITS, Gpu::limits);
-    let (sequences, plan) = plan(model, shape.sequences, shape.context, limits)?;
+/// A flag that needs graphics devices may be given: they are in this program.
+pub fn check_build(_: &str) -> Result<()> {
+    Ok(())
+}
+
+/// The launches of a training step, on the device that was asked for. On the processor, those that any
+/// graphics device could take.
+pub fn explain(new: &NewRun, device: &DeviceArguments) -> Result<String> {
+    let gpu = device.graphics()?;
+    let processor = Cpu::new(1);
+    let device: &dyn Device = gpu.as_ref().map_or(&processor, |gpu| gpu);
+    let config = new.prepare(device)?.config;
+    let (shape, limits) = (config.shape(), gpu.as_ref().map_or(&DEFAULT_LIMITS, Gpu::limits));
+    let (sequences, plan) = plan(&config.model, shape.sequences, shape.context, limits)?;
     let micro_batches = shape.sequences.div_ceil(sequences);
     let flops: f64 = plan.batch(micro_batches).map(|launch| launch.flops).sum();
     let bytes: f64 = plan.batch(micro_batches).map(|launch| launch.bytes).sum();

@@ -1,9 +1,10 @@
 //! A program without graphics devices says how to get one with them.
 
-use super::{Choice, Listed, Opened};
+use super::{Choice, DeviceArguments, Listed, Opened};
 use anyhow::Result;
 use kuramoto_engine::Shape;
 use kuramoto_model::ModelConfig;
+use kuramoto_train::{Error, NewRun};
 
 /// There are none.
 pub enum Graphics {}
@@ -19,10 +20,13 @@ pub fn open(choice: Choice, _: Option<u64>, _: bool) -> Result<Option<Graphics>>
     match choice {
         Choice::Cpu => Ok(None),
         Choice::Auto => {
-            crate::note("note: this program was built without graphics devices: the processor computes");
+            crate::note("note: this program was built without graphics devices: using the processor");
             Ok(None)
         }
-        Choice::Gpu(_) => Err(crate::wrong("--device", "gpu", WITHOUT).into()),
+        Choice::Gpu(number) => {
+            let asked = number.map_or_else(|| "gpu".into(), |number| format!("gpu:{number}"));
+            Err(crate::wrong("--device", asked, WITHOUT).into())
+        }
     }
 }
 
@@ -39,10 +43,20 @@ pub fn prepared(gpu: Graphics) -> Result<Opened> {
     match gpu {}
 }
 
+pub fn measure(gpu: &Graphics) -> Result<super::Measured> {
+    match *gpu {}
+}
+
 pub fn listed(_: bool) -> Vec<Listed> {
     Vec::new()
 }
 
-pub fn explain(_: &ModelConfig, _: &Shape, _: Option<&Graphics>) -> Result<String> {
-    Err(crate::wrong("--explain", true, WITHOUT).into())
+/// Refuses a flag that needs graphics devices.
+pub fn check_build(flag: &str) -> Result<()> {
+    let why = "this program was built without graphics devices: build it with `cargo build --release --features gpu`";
+    Err(Error::Config { origin: flag.into(), why: why.into() }.into())
+}
+
+pub fn explain(_: &NewRun, _: &DeviceArguments) -> Result<String> {
+    check_build("--explain").map(|()| String::new())
 }

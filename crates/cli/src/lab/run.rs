@@ -48,10 +48,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let jobs = |or: usize| arguments.jobs.map_or(or, |jobs| jobs as usize).clamp(1, chosen.len().max(1));
     let opened = arguments.device.open(Cpu::new((cores / jobs(cores)).max(1)))?;
     let largest = chosen.iter().max_by(|a, b| a.flops.total_cmp(&b.flops));
-    let fitting =
-        largest.map_or(Ok(1), |run| opened.runs_at_a_time(&run.config.model, &run.config.shape(), cores))?;
+    let measured = opened.measure()?;
+    let fitting = largest
+        .map_or(Ok(1), |run| measured.runs_at_a_time(&run.config.model, &run.config.shape(), cores))?;
     let jobs = jobs(fitting);
-    let setting = Setting { core_peak_flops: Some(opened.peak_flops), ..Setting::new(opened.device()) };
+    let setting = Setting { core_peak_flops: Some(measured.peak_flops), ..Setting::new(opened.device()) };
     let screen = Screen::new(chosen.iter().map(|run| run.flops).sum(), arguments.index.is_some())?;
     let corpora = Corpora::new(&arguments.cache.clone().unwrap_or_else(default_cache));
     run_all(&plan, &chosen, &corpora, jobs, setting, &screen);

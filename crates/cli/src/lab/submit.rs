@@ -1,5 +1,6 @@
 //! `kuramoto lab submit`: a plan as a job array.
 
+use crate::device::check_build;
 use crate::program::{program, quoted};
 use crate::table::counted;
 use anyhow::{Context, Result, bail};
@@ -105,6 +106,10 @@ fn time(text: &str) -> Result<String, String> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    // The nodes run this very program; on Kubernetes they run the image's.
+    if arguments.gpu && arguments.slurm {
+        check_build("--gpu")?;
+    }
     let plan = Plan::open(&arguments.plan)?;
     let task = Task {
         throttle: arguments.throttle.map(|tasks| tasks as usize),

@@ -41,7 +41,8 @@ Examples:
   kuramoto train --init-from runs/tales-kuramoto-1 --data book.txt --lr 0.002
   kuramoto train --config runs/tales-kuramoto-1/config.toml --seed 1
 
-What is trained is a function of the configuration alone: neither threads nor interruptions change a bit of it.";
+On one kind of device, what is trained is a function of the configuration alone: neither threads nor interruptions
+change a bit of it.";
 
 #[derive(clap::Args)]
 #[command(after_help = SHORT_AFTER, after_long_help = AFTER)]
@@ -117,7 +118,7 @@ pub struct Arguments {
     #[command(flatten, next_help_heading = RUN)]
     pub device: DeviceArguments,
     /// Print what a graphics device would launch in a step, with operations and bytes, and train nothing
-    #[arg(long, help_heading = RUN, hide_short_help = true, conflicts_with = "resume")]
+    #[arg(long, help_heading = RUN, hide_short_help = true, conflicts_with_all = ["resume", "dry_run", "json"])]
     pub explain: bool,
     /// Print a JSON row a step and the summary as the last line, on standard output
     #[arg(long, help_heading = RUN)]
@@ -320,6 +321,7 @@ impl Arguments {
         let refused = match new_only.into_iter().find(|(_, given)| *given && self.resume.is_some()) {
             Some((flag, _)) => Some((flag, "it goes with a new run, not with --resume")),
             None if self.dry_run && processes > 1 => Some(("--dry-run", "it goes with one process only")),
+            None if self.explain && processes > 1 => Some(("--explain", "it goes with one process only")),
             None => None,
         };
         match refused {

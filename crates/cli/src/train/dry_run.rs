@@ -7,7 +7,6 @@ use crate::device::{self, DeviceArguments};
 use crate::progress::seconds;
 use crate::table::counted;
 use anyhow::Result;
-use kuramoto_engine::Cpu;
 use kuramoto_train::{NewRun, Setting, Split};
 
 /// Prints everything that is known before the first step, and makes no folder.
@@ -30,14 +29,13 @@ pub fn run(new: &NewRun, setting: &Setting<'_>, json: bool) -> Result<()> {
         [Split::Train, Split::Validation, Split::Test].map(|split| prepared.corpus.split(split).len());
     let steps_per_epoch = config.sampler(identity)?.steps_per_epoch();
     crate::print(&format!(
-        "{}{}{}\n{} MB of memory besides the corpus; {} ({})\nabout {}: {:.3} s a step, measured on {}, and \
+        "{}{}{}\n{} MB of memory besides the corpus; {}\nabout {}: {:.3} s a step, measured on {}, and \
          {:.1} s for each of {}\n\n{}\nnothing was saved; leave out --dry-run to train\n",
         describe::model(config, parameters),
         describe::corpus(&identity.name, identity.vocabulary.len(), splits),
         describe::length(config, estimate.steps, steps_per_epoch),
         prepared.planned_bytes.div_ceil(1_000_000),
-        counted(estimate.threads, "thread"),
-        estimate.device,
+        describe::device(&estimate.device, estimate.threads),
         seconds(estimate.seconds),
         estimate.seconds_per_step,
         counted(estimate.measured_steps as usize, "step"),
@@ -47,9 +45,7 @@ pub fn run(new: &NewRun, setting: &Setting<'_>, json: bool) -> Result<()> {
     ))
 }
 
-/// Prints the launches of a training step. Without a graphics device, those that any could take.
+/// Prints the launches of a training step.
 pub fn explain(new: &NewRun, device: &DeviceArguments) -> Result<()> {
-    let gpu = device.graphics()?;
-    let config = new.prepare(&Cpu::new(1))?.config;
-    crate::print(&device::explain(&config.model, &config.shape(), gpu.as_ref())?)
+    crate::print(&device::explain(new, device)?)
 }

@@ -7,6 +7,7 @@ mod dry_run;
 
 pub use arguments::Arguments;
 
+use crate::device::check_build;
 use crate::processes::{self, Follower};
 use crate::progress::{Progress, Style};
 use crate::signals::{self, Signals};
@@ -22,6 +23,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let processes = Processes::join()?;
     let prepare = || {
         arguments.check(processes.group().size())?;
+        if arguments.explain {
+            check_build("--explain")?;
+        }
         // The first process gives the others its configuration.
         let overlays = if processes.leads() { arguments.overlays()? } else { Vec::new() };
         if arguments.explain {
@@ -41,7 +45,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         dry_run::run(&arguments.new_run(&overlays), &Setting::new(opened.device()), arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let setting = Setting { core_peak_flops: Some(opened.peak_flops), ..Setting::new(opened.device()) };
+    let setting =
+        Setting { core_peak_flops: Some(opened.measure()?.peak_flops), ..Setting::new(opened.device()) };
     match open(arguments, &overlays, setting) {
         Ok(mut session) => {
             train(arguments, &processes, &mut session).or_else(|error| processes::failed(&processes, error))

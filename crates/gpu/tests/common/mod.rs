@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use kuramoto_engine::{Arenas, Batch, Cpu, Engine, Shape, cpu::CpuEngine};
-use kuramoto_gpu::{Gpu, GpuEngine, adapters};
+use kuramoto_gpu::{Gpu, GpuEngine, adapters, best};
 use kuramoto_model::{
     Kuramoto, KuramotoConfig, Layout, ModelConfig, Network, Transformer, TransformerConfig, random,
 };
@@ -12,10 +12,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// One test at a time uses the device: software devices take all cores.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The first device of this machine, for as long as the guard lives.
+/// The device that `--device gpu` stands for, or the one whose number is in KURAMOTO_GPU, for as long as the guard lives.
 pub fn device() -> (Gpu, MutexGuard<'static, ()>) {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let index = std::env::var("KURAMOTO_GPU").map_or(0, |index| index.parse().expect("an index"));
+    let index = match std::env::var("KURAMOTO_GPU") {
+        Ok(index) => index.parse().expect("KURAMOTO_GPU is the number of a device"),
+        Err(_) => best(&adapters()).map_or(0, |adapter| adapter.index),
+    };
     let gpu = Gpu::open(index).expect("a graphics device, such as tests/gpu.sh sets up");
     (gpu, guard)
 }
