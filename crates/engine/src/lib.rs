@@ -41,6 +41,6 @@ pub use cpu::{Cpu, MAX_THREADS};
 pub use engine::{Arenas, Device, Engine, Evaluator, Shape};
 pub use error::{Error, Result};
 pub use group::{Group, SingleProcess};
-pub use optimizer::Update;
+pub use optimizer::{Multipliers, Update};
 pub use processes::Processes;
 pub use timings::Timings;

@@ -2,17 +2,23 @@
 
 use kuramoto_kernels::Real;
 use kuramoto_kernels::adamw::{self, AdamW};
-use kuramoto_model::{Layout, ParameterKind};
+use kuramoto_model::{Layout, ParameterKind, Tensor};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// What the learning rate of some tensors is multiplied by: those with this part in their name.
+pub type Multipliers = BTreeMap<String, f64>;
 
 /// Elements a thread works on at a time in sums and updates; part of the order of sums.
 pub(crate) const CHUNK: usize = 1 << 15;
 
 /// One optimizer update.
 #[derive(Clone, Copy, Debug)]
-pub struct Update {
+pub struct Update<'a> {
     /// Learning rate.
     pub learning_rate: f64,
+    /// What it is multiplied by for some tensors.
+    pub multipliers: &'a Multipliers,
     /// Decay of the first moment.
     pub beta1: f64,
     /// Decay of the second moment.
@@ -29,10 +35,14 @@ pub struct Update {
     pub step: u64,
 }
 
-impl Default for Update {
+/// No tensor has a learning rate of its own.
+const NO_MULTIPLIERS: &Multipliers = &Multipliers::new();
+
+impl Default for Update<'_> {
     fn default() -> Self {
         Update {
             learning_rate: 1e-3,
+            multipliers: NO_MULTIPLIERS,
             beta1: 0.9,
             beta2: 0.999,
             epsilon: 1e-8,
@@ -44,7 +54,18 @@ impl Default for Update {
     }
 }
 
-impl Update {
+impl Update<'_> {
+    /// The learning rate of a tensor.
+    pub fn learning_rate_of(&self, tensor: &Tensor) -> f64 {
+        let of_part = |part| self.multipliers.get(part).copied().unwrap_or(1.0);
+        self.learning_rate * tensor.parts().map(of_part).product::<f64>()
+    }
+
+    /// The decay of a tensor.
+    pub fn weight_decay_of(&self, tensor: &Tensor) -> f64 {
+        if (self.decays)(tensor.kind) { self.weight_decay } else { 0.0 }
+    }
+
     /// What a gradient of this norm is multiplied by.
     pub fn gradient_scale(&self, norm: f64) -> f64 {
         match self.clip {
@@ -64,16 +85,15 @@ impl Update {
         parameters: &mut [F],
     ) {
         let gradient_scale = self.gradient_scale(norm);
-        let adamw = |weight_decay: f64| AdamW {
-            learning_rate: self.learning_rate,
+        let adamw = |tensor: &Tensor| AdamW {
+            learning_rate: self.learning_rate_of(tensor),
             beta1: self.beta1,
             beta2: self.beta2,
             epsilon: self.epsilon,
-            weight_decay,
+            weight_decay: self.weight_decay_of(tensor),
             gradient_scale,
             step: self.step,
         };
-        let (decayed, plain) = (adamw(self.weight_decay), adamw(0.0));
         let tensors = layout.tensors();
         let moments = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
         let chunks = parameters.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK)).zip(moments);
@@ -86,10 +106,9 @@ impl Update {
                     break;
                 }
                 let end = (tensor.slot.start + tensor.slot.len - start).min(parameters.len());
-                let how = if (self.decays)(tensor.kind) { &decayed } else { &plain };
                 let part = done..end;
                 adamw::update(
-                    how,
+                    &adamw(tensor),
                     &mut parameters[part.clone()],
                     &gradient[part.clone()],
                     &mut first[part.clone()],

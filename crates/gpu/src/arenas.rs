@@ -127,8 +127,8 @@ pub struct Arenas {
     pub squares: Part,
     /// First and second moments.
     pub moments: [Part; 2],
-    /// Flags of parameters that decay.
-    pub decays: Part,
+    /// Learning rates and what decay leaves, for every stretch of parameters.
+    pub rates: Part,
     /// The numbers of an update.
     pub how: Part,
     /// Inputs (rows).
@@ -168,7 +168,7 @@ impl Arenas {
             gradient: builder.buffer("gradient", trained(padded)),
             squares: builder.buffer("squares", trained(padded.div_ceil(CHUNK))),
             moments: ["first moments", "second moments"].map(|name| builder.buffer(name, trained(padded))),
-            decays: builder.buffer("decays", trained(padded / ALIGNMENT)),
+            rates: builder.buffer("rates", trained(2 * padded / ALIGNMENT)),
             how: builder.uniform("how", 12),
             tokens: builder.buffer("tokens", rows),
             targets: builder.buffer("targets", rows),
@@ -262,7 +262,7 @@ impl Arenas {
             constants: format!("const COUNT: u32 = {}u;", self.places.padded),
             bindings: &[
                 ("how", self.how),
-                ("decays", self.decays),
+                ("rates", self.rates),
                 ("gradient", self.gradient),
                 ("parameters", self.parameters),
                 ("first", first),

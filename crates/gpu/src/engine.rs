@@ -141,17 +141,14 @@ impl GpuEngine {
     }
 
     /// The numbers of an update, as `adamw.wgsl` has them.
-    fn how(update: &Update, norm: f64) -> [f32; 9] {
-        let correction = |beta: f64| 1.0 - beta.powi(update.step.min(i32::MAX as u64) as i32);
+    fn how(update: &Update<'_>, norm: f64) -> [f32; 7] {
         [
-            update.learning_rate / correction(update.beta1),
-            1.0 / correction(update.beta2).sqrt(),
+            1.0 / correction(update.beta2, update.step).sqrt(),
             update.beta1,
             update.beta2,
             1.0 - update.beta1,
             1.0 - update.beta2,
             update.epsilon,
-            1.0 - update.learning_rate * update.weight_decay,
             update.gradient_scale(norm),
         ]
         .map(|x| x as f32)
@@ -240,9 +237,14 @@ impl Engine for GpuEngine {
         Ok(self.norm)
     }
 
-    fn update(&mut self, update: &Update, norm: f64) -> Result<()> {
+    fn update(&mut self, update: &Update<'_>, norm: f64) -> Result<()> {
+        let Some(rates) = self.buffers.places.rates(update, correction(update.beta1, update.step)) else {
+            let why = "optimizer.multipliers tell apart tensors that lie together on it (wq, wk and wv, or gate and \
+                       up): give them the same, or train on the processor";
+            return Err(self.program.opened().error(why.into()));
+        };
         self.program.write(self.buffers.how, &Self::how(update, norm));
-        self.program.write(self.buffers.decays, &self.buffers.places.decays(update.decays));
+        self.program.write(self.buffers.rates, rates.as_flattened());
         self.program.run(&[], &[&self.program.update]);
         self.program.opened().check()
     }
@@ -263,4 +265,9 @@ impl Engine for GpuEngine {
         let [parameters, first, second] = &self.read;
         Ok(Arenas { parameters, moments: Some((first, second)) })
     }
+}
+
+/// What corrects a moment's bias towards zero.
+fn correction(beta: f64, step: u64) -> f64 {
+    1.0 - beta.powi(step.min(i32::MAX as u64) as i32)
 }

@@ -2,16 +2,25 @@
 //! starts at a multiple of [`ALIGNMENT`] elements.
 
 use crate::plan::ALIGNMENT;
-use kuramoto_model::{Layout, ParameterKind};
+use kuramoto_engine::Update;
+use kuramoto_model::{Layout, Tensor};
 
 /// One tensor here and there.
 #[derive(Clone, Debug)]
 struct Place {
-    name: String,
-    kind: ParameterKind,
-    host: usize,
-    len: usize,
+    tensor: Tensor,
     device: usize,
+}
+
+impl Place {
+    fn host(&self) -> std::ops::Range<usize> {
+        let slot = self.tensor.slot;
+        slot.start..slot.start + slot.len
+    }
+
+    fn device(&self) -> std::ops::Range<usize> {
+        self.device..self.device + self.tensor.slot.len
+    }
 }
 
 /// Every tensor of a layout.
@@ -29,19 +38,18 @@ impl Places {
         let mut places: Vec<Place> = Vec::new();
         let mut padded: usize = 0;
         for tensor in layout.tensors() {
-            if !places.last().is_some_and(|last| are_stacked(&last.name, &tensor.name)) {
+            if !places.last().is_some_and(|last| are_stacked(&last.tensor.name, &tensor.name)) {
                 padded = padded.next_multiple_of(ALIGNMENT);
             }
-            let (host, len) = (tensor.slot.start, tensor.slot.len);
-            places.push(Place { name: tensor.name.clone(), kind: tensor.kind, host, len, device: padded });
-            padded += len;
+            places.push(Place { tensor: tensor.clone(), device: padded });
+            padded += tensor.slot.len;
         }
         Places { places, count: layout.count(), padded: padded.next_multiple_of(ALIGNMENT) }
     }
 
     /// Where a tensor starts on the device.
     pub fn start(&self, name: &str) -> usize {
-        match self.places.iter().find(|place| place.name == name) {
+        match self.places.iter().find(|place| place.tensor.name == name) {
             Some(place) => place.device,
             None => unreachable!("the layout has no {name}"),
         }
@@ -51,7 +59,7 @@ impl Places {
     pub fn spread(&self, values: &[f32]) -> Vec<f32> {
         let mut arena = vec![0.0; self.padded];
         for place in &self.places {
-            arena[place.device..][..place.len].copy_from_slice(&values[place.host..][..place.len]);
+            arena[place.device()].copy_from_slice(&values[place.host()]);
         }
         arena
     }
@@ -60,18 +68,28 @@ impl Places {
     pub fn gather(&self, arena: &[f32]) -> Vec<f32> {
         let mut values = vec![0.0; self.count];
         for place in &self.places {
-            values[place.host..][..place.len].copy_from_slice(&arena[place.device..][..place.len]);
+            values[place.host()].copy_from_slice(&arena[place.device()]);
         }
         values
     }
 
-    /// For every [`ALIGNMENT`] elements of an arena, 1 if they decay. What is stacked is of one kind.
-    pub fn decays(&self, decays: fn(ParameterKind) -> bool) -> Vec<u32> {
-        let mut flags = vec![0; self.padded / ALIGNMENT];
-        for place in self.places.iter().filter(|place| decays(place.kind)) {
-            flags[place.device / ALIGNMENT..(place.device + place.len).div_ceil(ALIGNMENT)].fill(1);
+    /// For every [`ALIGNMENT`] elements of an arena, what the optimizer multiplies its step by (the learning
+    /// rate over the first moment's correction) and its parameters (what decay leaves). None if tensors with
+    /// different multipliers share such a stretch, as stacked ones may.
+    pub fn rates(&self, update: &Update<'_>, correction: f64) -> Option<Vec<[f32; 2]>> {
+        let mut rates: Vec<Option<[f32; 2]>> = vec![None; self.padded / ALIGNMENT];
+        for place in &self.places {
+            let rate = update.learning_rate_of(&place.tensor);
+            let keep = 1.0 - rate * update.weight_decay_of(&place.tensor);
+            let own = [(rate / correction) as f32, keep as f32];
+            let range = place.device();
+            for slot in &mut rates[range.start / ALIGNMENT..range.end.div_ceil(ALIGNMENT)] {
+                if *slot.get_or_insert(own) != own {
+                    return None;
+                }
+            }
         }
-        flags
+        Some(rates.into_iter().map(Option::unwrap_or_default).collect())
     }
 }
 

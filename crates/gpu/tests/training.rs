@@ -8,10 +8,10 @@ use common::{
     Text, device, distance, double, engine, parameters, reference, small, small_transformer,
     with_and_without_units, worst_tensor,
 };
-use kuramoto_engine::{Arenas, Batch, Device, Engine, Error, Evaluator, Shape, Update};
+use kuramoto_engine::{Arenas, Batch, Device, Engine, Error, Evaluator, Multipliers, Shape, Update};
 use kuramoto_gpu::Gpu;
 use kuramoto_model::{KuramotoConfig, ModelConfig, ParameterKind, TransformerConfig};
-use std::sync::MutexGuard;
+use std::sync::{LazyLock, MutexGuard};
 
 fn models(dropout: f64) -> [ModelConfig; 2] {
     [
@@ -27,8 +27,27 @@ fn cases(dropout: f64) -> (Vec<(Gpu, ModelConfig)>, MutexGuard<'static, ()>) {
     (gpus.into_iter().flat_map(both).collect(), alone)
 }
 
-fn update(step: u64) -> Update {
-    Update { learning_rate: 0.01, decays: |kind| kind == ParameterKind::Weight, step, ..Default::default() }
+/// Maps that lie together on a device have one learning rate here; `wo` is of the transformer alone.
+static MULTIPLIERS: LazyLock<Multipliers> = LazyLock::new(|| {
+    [("omega", 0.1), ("gates", 2.0), ("wo", 0.5), ("ffn", 1.5)].map(|(part, by)| (part.into(), by)).into()
+});
+
+fn update(step: u64) -> Update<'static> {
+    let decays = |kind| kind == ParameterKind::Weight;
+    Update { learning_rate: 0.01, multipliers: &MULTIPLIERS, decays, step, ..Default::default() }
+}
+
+/// Stacked maps whose elements share a stretch of an arena cannot have learning rates of their own.
+#[test]
+fn learning_rates_that_lie_together_must_agree() {
+    let (gpu, _alone) = device();
+    let (model, shape) = (ModelConfig::from(small()), Shape { sequences: 2, context: 9, lanes: 1 });
+    let mut engine = engine(&gpu, &model, &shape, &parameters(&model, 5));
+    engine.gradient(&Text::new(2, 9, model.vocab(), 1).batch(), 1, 1).unwrap();
+    let multipliers = [("wq".to_string(), 2.0)].into();
+    let update = Update { multipliers: &multipliers, ..Default::default() };
+    let message = engine.update(&update, 1.0).unwrap_err().to_string();
+    assert!(message.contains("give them the same, or train on the processor"), "{message}");
 }
 
 /// The gradient of a batch must be that of the processor in f64.

@@ -33,6 +33,7 @@ const RULES: &[(&str, Rule)] = &[
     ("batch.sequences", Rule::Fixed),
     ("batch.context", Rule::Fixed),
     ("optimizer.learning-rate", Rule::Fixed),
+    ("optimizer.multipliers.", Rule::Fixed),
     ("optimizer.weight-decay", Rule::Fixed),
     ("optimizer.clip", Rule::Fixed),
     ("validation.every", Rule::Fixed),

@@ -69,6 +69,11 @@ impl Tensor {
     pub fn has_a_row_per_byte(&self) -> bool {
         matches!(self.name.as_str(), "emb" | "proto" | "head.weight" | "head.bias")
     }
+
+    /// Parts of its name, such as `layers`, `0` and `omega`.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        self.name.split('.')
+    }
 }
 
 /// All parameters of a model, in arena order.

@@ -3,6 +3,7 @@
 use crate::config::{KuramotoConfig, MAX_WIDTH, TransformerConfig};
 use crate::error::{Error, Result};
 use crate::flops::Flops;
+use crate::layout::Layout;
 use crate::{ablation, flops, kuramoto, transformer};
 use serde::{Deserialize, Serialize};
 
@@ -134,10 +135,15 @@ impl ModelConfig {
 
     /// The exact parameter count of a valid configuration.
     pub fn parameters(&self) -> Result<usize> {
+        Ok(self.layout()?.count())
+    }
+
+    /// Every parameter.
+    pub fn layout(&self) -> Result<Layout> {
         self.validate()?;
         Ok(match self {
-            ModelConfig::Kuramoto(config) => kuramoto::count(config),
-            ModelConfig::Transformer(config) => transformer::count(config),
+            ModelConfig::Kuramoto(config) => kuramoto::layout(config),
+            ModelConfig::Transformer(config) => transformer::layout(config),
         })
     }
 

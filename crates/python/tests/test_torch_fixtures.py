@@ -532,6 +532,19 @@ def test_what_decays():
         kuramoto.parameter_groups(0.1, decay="none")
 
 
+def test_multipliers_of_learning_rates():
+    model = kt.KuramotoLM(small([], 1))
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    groups = model.parameter_groups(0.1, multipliers={"gates": 2.0, "wq": 0.5, "omega": 0.0})
+    found = {names[parameter]: group["multiplier"] for group in groups for parameter in group["params"]}
+    assert sorted(found) == sorted(names.values())
+    assert {name for name, by in found.items() if by == 2} == {
+        f"gates.{gate}.{what}" for gate in ("wk", "wv") for what in ("weight", "bias")
+    }
+    assert {name for name, by in found.items() if by == 0} == {"layers.0.omega", "layers.1.omega"}
+    assert found["gates.wq.weight"] == found["tau"] == 1
+
+
 # Bytes
 
 

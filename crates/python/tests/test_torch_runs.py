@@ -69,6 +69,7 @@ def test_logits_and_gradients_agree(case, dtype, tolerance):
 def test_a_run_in_pytorch_is_a_run_of_the_engine(model, tmp_path):
     """The same start, batches, schedule and optimizer: eight steps agree in every loss and parameter."""
     settings = dict(SMALL, steps=8, model=model, dropout=0.0, heads=2)
+    settings["keys"] = {**settings.get("keys", {}), "optimizer.multipliers.ffn": 0.5}
     engine = kuramoto.train(out=tmp_path / "engine", **settings)
     torch_run = torch_training.train(out=tmp_path / "torch", device="cpu", progress=False, **settings)
     assert {**torch_run.config, "length": {}} == {**engine.config, "length": {}}

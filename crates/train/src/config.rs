@@ -278,7 +278,7 @@ impl Config {
 
     /// Says what is wrong, if anything.
     pub fn check(&self) -> Result<()> {
-        self.model.parameters()?;
+        self.model.validate()?;
         kuramoto_model::config::check_context(self.batch.context)?;
         whole("batch.sequences", self.batch.sequences as u64, 1, 1 << 20)?;
         whole("batch.lanes", self.batch.lanes as u64, 1, kuramoto_engine::MAX_THREADS as u64)?;
@@ -299,6 +299,7 @@ impl Config {
         number("optimizer.epsilon", optimizer.epsilon, f64::MIN_POSITIVE, f64::MAX)?;
         number("optimizer.weight-decay", optimizer.weight_decay, 0.0, 1e6)?;
         number("optimizer.clip", optimizer.clip, 0.0, f64::MAX)?;
+        optimizer.check_multipliers(&self.model.layout()?)?;
         number("checkpoints.minutes", self.checkpoints.minutes, 0.0, 1e6)?;
         match self.bad_steps.spike {
             0.0 => Ok(()),

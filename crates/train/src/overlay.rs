@@ -210,6 +210,7 @@ fn every_key(config: &Config) -> Table {
         }
     };
     insert("checkpoints", "minutes", config.checkpoints.minutes.into());
+    insert("optimizer", "multipliers", Value::try_from(&config.optimizer.multipliers).expect("numbers"));
     if let ModelConfig::Kuramoto(model) = &config.model {
         insert("model", "drift", Value::try_from(model.drift).expect("a name"));
         insert("model", "drift-in-values", model.drift_in_values.into());
@@ -249,6 +250,12 @@ fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result
         match (base.get_mut(key), value) {
             // A section that presets do not have.
             (None, Value::Table(_)) if dotted == "init-from" => drop(base.insert(key.clone(), value.clone())),
+            // Its keys are parts of names of tensors, which are known once the model is.
+            (None, value) if prefix == MULTIPLIERS => {
+                let multiplier = like(&Value::Float(1.0), value)
+                    .ok_or_else(|| Error::setting(dotted, value, "it must be a number, such as 0.1"))?;
+                base.insert(key.clone(), multiplier);
+            }
             (None, _) => return Err(unknown_key(base, &dotted, key, origin)),
             (Some(Value::Table(base)), Value::Table(over)) => overlay(base, over, &dotted, origin)?,
             (Some(Value::Table(_)), value) => {
@@ -268,6 +275,9 @@ fn overlay(base: &mut Table, over: &Table, prefix: &str, origin: &str) -> Result
     }
     Ok(())
 }
+
+/// The one section with keys that no preset has.
+const MULTIPLIERS: &str = "optimizer.multipliers";
 
 /// The one key with values of two types.
 const WARMUP: &str = "optimizer.warmup";

@@ -6,6 +6,7 @@
 //! both protocols start them alike. `docs/reconstruction.md` lists every choice.
 
 use crate::config::*;
+use kuramoto_engine::Multipliers;
 use kuramoto_model::{KuramotoConfig, ModelConfig, ModelKind, TransformerConfig};
 use serde::{Deserialize, Serialize};
 
@@ -158,6 +159,7 @@ fn paper_optimizer() -> Optimizer {
         weight_decay: 0.01,
         decay: Decay::All,
         clip: 1.0,
+        multipliers: Multipliers::new(),
     }
 }
 

@@ -350,10 +350,11 @@ impl<'a> Trainer<'a> {
 }
 
 /// The optimizer update of a configuration.
-pub(crate) fn update(config: &Config, learning_rate: f64, step: u64) -> Update {
+pub(crate) fn update(config: &Config, learning_rate: f64, step: u64) -> Update<'_> {
     let optimizer = &config.optimizer;
     Update {
         learning_rate,
+        multipliers: &optimizer.multipliers,
         beta1: optimizer.beta1,
         beta2: optimizer.beta2,
         epsilon: optimizer.epsilon,

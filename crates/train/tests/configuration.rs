@@ -38,6 +38,37 @@ fn a_saved_configuration_can_be_laid_over_a_preset() {
     }
 }
 
+/// A preset has none, and a run without them has the keys that it always had.
+#[test]
+fn multipliers_name_parts_of_tensors() {
+    let plain = from_overlays("").unwrap();
+    assert!(!plain.to_toml().contains("multipliers"));
+    let pair = |pair| Overlay::pair("--set", pair).unwrap();
+    let mut config =
+        plain.overlaid(&[pair("optimizer.multipliers.omega=0"), pair("optimizer.multipliers.wv=2")]).unwrap();
+    config.resolve(&enwik8()).unwrap();
+    assert_eq!(
+        Vec::from_iter(config.optimizer.multipliers.clone()),
+        [("omega".into(), 0.0), ("wv".into(), 2.0)]
+    );
+    assert_eq!(from_overlays(&config.to_toml()).unwrap(), config);
+    assert_eq!(
+        message("optimizer.multipliers.wo = 0.1"),
+        "optimizer.multipliers.wo = 0.1 is not allowed: no tensor of this model has that in its name: use one of 0, 1, \
+         2, bias, down, emb, ffn, gate, gates, layers, log_r1, log_r2, logit_scale, omega, proto, tau, up, weight, wk, \
+         wq, wv"
+    );
+    assert_eq!(
+        message("optimizer.multipliers.tau = -1"),
+        "optimizer.multipliers.tau = -1 is not allowed: it must be from 0 to 1000000"
+    );
+    assert_eq!(
+        message("optimizer.multipliers.tau = 'fast'"),
+        "optimizer.multipliers.tau = \"fast\" is not allowed: it must be a number, such as 0.1"
+    );
+    assert!(message("optimizer.multipliers = 3").contains("it is a section with keys of its own"));
+}
+
 /// What the program compares without being asked for a size must be comparable.
 #[test]
 fn the_default_models_are_matched_within_two_percent() {

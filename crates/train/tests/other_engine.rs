@@ -141,20 +141,19 @@ impl<N: Network<f64>> Engine for NaiveEngine<N> {
 
     /// AdamW as its authors write it.
     fn update(&mut self, update: &Update, norm: f64) -> Result<()> {
-        let Update { learning_rate, beta1, beta2, epsilon, weight_decay, decays, step, .. } = *update;
+        let Update { beta1, beta2, epsilon, step, .. } = *update;
         let (scale, [first, second], gradient) =
             (update.gradient_scale(norm), &mut self.moments, &self.gradient);
         self.weights.edit(|network, parameters| {
             for tensor in network.layout().tensors() {
-                let decay = if decays(tensor.kind) { weight_decay } else { 0.0 };
+                let (rate, decay) = (update.learning_rate_of(tensor), update.weight_decay_of(tensor));
                 for i in tensor.slot.start..tensor.slot.start + tensor.slot.len {
                     let slope = scale * gradient[i];
                     first[i] = beta1 * first[i] + (1.0 - beta1) * slope;
                     second[i] = beta2 * second[i] + (1.0 - beta2) * slope * slope;
                     let mean = first[i] / (1.0 - beta1.powi(step as i32));
                     let variance = second[i] / (1.0 - beta2.powi(step as i32));
-                    parameters[i] -=
-                        learning_rate * (mean / (variance.sqrt() + epsilon) + decay * parameters[i]);
+                    parameters[i] -= rate * (mean / (variance.sqrt() + epsilon) + decay * parameters[i]);
                 }
             }
         });
@@ -175,7 +174,13 @@ impl<N: Network<f64>> Engine for NaiveEngine<N> {
 
 #[test]
 fn another_engine_gives_the_same_curve() {
-    for changes in ["", "model = { kind = 'transformer' }", "validation.test = true"] {
+    let changes = [
+        "",
+        "model = { kind = 'transformer' }",
+        "validation.test = true",
+        "optimizer.multipliers = { omega = 0.1, gates = 2, wv = 0.5 }",
+    ];
+    for changes in changes {
         let folder = folder();
         let (ours, theirs) = (folder.path().join("cpu"), folder.path().join("naive"));
         let expected = train_new(changes, &ours, 2);

@@ -1,8 +1,7 @@
-// AdamW, as kernels/adamw.rs: gradient (COUNT) -> parameters, first, second, updated. `decays` has a flag for
-// every 64 parameters, which is how tensors are aligned: 1 where they decay.
+// AdamW, as kernels/adamw.rs: gradient (COUNT) -> parameters, first, second, updated. `rates` has, for every 64
+// parameters, which is how tensors are aligned, the learning rate over the first moment's correction, and
+// 1 - learning rate * weight decay.
 struct How {
-    // Learning rate over the first moment's correction.
-    rate: f32,
     // One over the root of the second moment's correction.
     root: f32,
     beta1: f32,
@@ -10,13 +9,11 @@ struct How {
     rest1: f32,
     rest2: f32,
     epsilon: f32,
-    // 1 - learning rate * weight decay.
-    keep: f32,
     // The clip by the global norm.
     scale: f32,
 }
 @group(0) @binding(15) var<uniform> how: How;
-@group(0) @binding(0) var<storage, read> decays: array<u32>;
+@group(0) @binding(0) var<storage, read> rates: array<vec2<f32>>;
 @group(0) @binding(1) var<storage, read> gradient: array<f32>;
 @group(0) @binding(2) var<storage, read_write> parameters: array<f32>;
 @group(0) @binding(3) var<storage, read_write> first: array<f32>;
@@ -32,8 +29,8 @@ fn update(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
             let v = how.beta2 * second[i] + how.rest2 * g * g;
             first[i] = m;
             second[i] = v;
-            let keep = select(1.0, how.keep, decays[i / 64u] == 1u);
-            parameters[i] = keep * parameters[i] - how.rate * m / (sqrt(v) * how.root + how.epsilon);
+            let own = rates[i / 64u];
+            parameters[i] = own.y * parameters[i] - own.x * m / (sqrt(v) * how.root + how.epsilon);
         }
     }
 }

@@ -161,9 +161,9 @@ impl Kuramoto {
     }
 }
 
-/// The exact parameter count of a valid configuration.
-pub(crate) fn count(config: &KuramotoConfig) -> usize {
-    slots::lay_out(config).0.count()
+/// The parameters of a valid configuration.
+pub(crate) fn layout(config: &KuramotoConfig) -> Layout {
+    slots::lay_out(config).0
 }
 
 /// Outputs of all gate maps of a layer together.

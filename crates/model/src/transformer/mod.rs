@@ -140,9 +140,9 @@ fn lay_out(config: &TransformerConfig) -> (Layout, Slots) {
     (layout, Slots { emb, layers, head, head_bias, table_qkv })
 }
 
-/// The exact parameter count of a valid configuration.
-pub(crate) fn count(config: &TransformerConfig) -> usize {
-    lay_out(config).0.count()
+/// The parameters of a valid configuration.
+pub(crate) fn layout(config: &TransformerConfig) -> Layout {
+    lay_out(config).0
 }
 
 for_each_float! {

@@ -338,17 +338,22 @@ class LanguageModel(nn.Module):
         for name, parameter in self.named_parameters():
             self.start(name, parameter, generator)
 
-    def parameter_groups(self, weight_decay: float, decay: str = "weights") -> list[dict[str, Any]]:
+    def parameter_groups(
+        self, weight_decay: float, decay: str = "weights", multipliers: Mapping[str, float] = {}
+    ) -> list[dict[str, Any]]:
         """Groups for `torch.optim.AdamW`. "weights" are the matrices of linear maps and the transformer's
-        embedding; phases, rates, biases, norms and scalars do not decay. "all" is every parameter."""
+        embedding; phases, rates, biases, norms and scalars do not decay. "all" is every parameter. The learning
+        rate of a parameter is to be multiplied by its group's "multiplier": the product of what `multipliers`
+        has for the parts of its name."""
         if decay not in ("weights", "all"):
             raise not_allowed("decay", decay, 'choose "weights" or "all"')
-        decayed, plain = [], []
+        groups: dict[tuple[bool, float], dict[str, Any]] = {}
         for name, parameter in self.named_parameters():
-            is_weight = parameter.ndim == 2 and name not in self.phases
-            (decayed if decay == "all" or is_weight else plain).append(parameter)
-        groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
-        return [group for group in groups if group["params"]]
+            decays = decay == "all" or (parameter.ndim == 2 and name not in self.phases)
+            multiplier = math.prod(multipliers.get(part, 1.0) for part in name.split("."))
+            group = {"params": [], "weight_decay": weight_decay if decays else 0.0, "multiplier": multiplier}
+            groups.setdefault((not decays, multiplier), group)["params"].append(parameter)
+        return [groups[key] for key in sorted(groups)]
 
     # Bytes and tokens
 

@@ -107,7 +107,9 @@ class _Trainer:
         self.forward = torch.compile(self.module) if compile else self.module
         optimizer = self.config["optimizer"]
         self.optimizer = torch.optim.AdamW(
-            self.module.parameter_groups(optimizer["weight-decay"], optimizer["decay"]),
+            self.module.parameter_groups(
+                optimizer["weight-decay"], optimizer["decay"], optimizer.get("multipliers", {})
+            ),
             lr=optimizer["learning-rate"],
             betas=(optimizer["beta1"], optimizer["beta2"]),
             eps=optimizer["epsilon"],
@@ -126,7 +128,7 @@ class _Trainer:
         began = time.perf_counter()
         rate = self.recipe.learning_rate(step)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["multiplier"]
         self.module.train()
         _, loss = self.forward(*self.tokens(self.recipe.batch(step)))
         self.optimizer.zero_grad(set_to_none=True)

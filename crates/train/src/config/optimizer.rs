@@ -3,6 +3,9 @@
 //! The warm-up is given in steps or as a share of the run. In files both are the one key `warmup`: a number
 //! for steps, as ever, and a text for a share.
 
+use crate::error::{Error, Result as TrainResult};
+use kuramoto_engine::Multipliers;
+use kuramoto_model::Layout;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
@@ -53,7 +56,13 @@ pub struct Optimizer {
     pub decay: Decay,
     /// Largest global gradient norm; 0 for no clipping.
     pub clip: f64,
+    /// What the learning rate of tensors is multiplied by, by a part of their name.
+    #[serde(default, skip_serializing_if = "Multipliers::is_empty")]
+    pub multipliers: Multipliers,
 }
+
+/// Largest multiplier of a learning rate.
+const MAX_MULTIPLIER: f64 = 1e6;
 
 impl Optimizer {
     /// The learning rate of `step`, from 1, of `steps` in all.
@@ -78,6 +87,24 @@ impl Optimizer {
             Warmup::Steps(warmup) => warmup,
             Warmup::Share(share) => share.steps(steps),
         }
+    }
+
+    /// Says which multiplier is out of range, or of no tensor of the model.
+    pub(super) fn check_multipliers(&self, layout: &Layout) -> TrainResult<()> {
+        for (part, &multiplier) in &self.multipliers {
+            let key = format!("optimizer.multipliers.{part}");
+            super::number(&key, multiplier, 0.0, MAX_MULTIPLIER)?;
+            if !layout.tensors().iter().any(|tensor| tensor.parts().any(|own| own == part)) {
+                let mut parts: Vec<&str> =
+                    layout.tensors().iter().flat_map(|tensor| tensor.parts()).collect();
+                parts.sort_unstable();
+                parts.dedup();
+                let allowed =
+                    format!("no tensor of this model has that in its name: use one of {}", parts.join(", "));
+                return Err(Error::setting(key, multiplier, allowed));
+            }
+        }
+        Ok(())
     }
 
     /// Fixes what the warm-up is a share of, as a run of `steps` starts.
