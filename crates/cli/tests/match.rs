@@ -110,7 +110,7 @@ fn nonsense_gets_one_sentence() {
     error: layers = 0 is not allowed: it must be from 1 to 256
 
     exit 2
-    error: ablation = "no-such-thing" is not allowed: choose from low-rank-transport, no-feed-forward, value-projection, no-value-gate, no-metric-gates, linear-feed-forward, per-layer-gates, shared-feed-forward, no-gate-normalization, no-value-bound, linear-readout, sigmoid-gates, linear-gates, or beyond the paper's table no-drift, fixed-drift, shared-drift, drift-in-values, wrapped-angles, unshared-metric-gates, score-transport
+    error: ablation = "no-such-thing" is not allowed: choose from low-rank-transport, no-feed-forward, value-projection, no-value-gate, no-metric-gates, linear-feed-forward, per-layer-gates, shared-feed-forward, no-gate-normalization, no-value-bound, linear-readout, sigmoid-gates, linear-gates, or beyond the paper's table no-drift, fixed-drift, shared-drift, drift-in-values, wrapped-angles, unshared-metric-gates, score-transport, phase-feed-forward
 
     exit 2
     error: no-metric-gates and sigmoid-gates do not go together: without query and key gates there is no gate to shape or normalize; choose one

@@ -63,7 +63,12 @@ fn steps_and_decoding_allocate_nothing() {
     for threads in [1, 2, 3] {
         let config = KuramotoConfig { dropout: 0.1, heads: 2, ..small() };
         kept.push(check("kuramoto", Kuramoto::new(config.clone(), LENGTH).unwrap(), threads));
-        for names in [["low-rank-transport", "linear-readout"], ["value-projection", "shared-feed-forward"]] {
+        let pairs = [
+            ["low-rank-transport", "linear-readout"],
+            ["value-projection", "shared-feed-forward"],
+            ["drift-in-values", "phase-feed-forward"],
+        ];
+        for names in pairs {
             let mut config = config.clone();
             ablation::apply(&mut config, &names).unwrap();
             kept.push(check(&names.join(" + "), Kuramoto::new(config, LENGTH).unwrap(), threads));

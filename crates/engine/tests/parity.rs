@@ -72,6 +72,9 @@ fn variants_match_the_naive_evaluation() {
         &["no-drift", "low-rank-transport", "wrapped-angles"],
         &["score-transport", "value-projection", "per-layer-gates"],
         &["unshared-metric-gates", "no-value-gate", "sigmoid-gates"],
+        &["phase-feed-forward", "shared-feed-forward", "wrapped-angles", "linear-readout"],
+        &["phase-feed-forward", "low-rank-transport", "no-value-gate"],
+        &["phase-feed-forward", "value-projection", "fixed-drift", "no-metric-gates"],
     ];
     let alone = VARIANTS.map(|variant| vec![variant.name]);
     for names in alone.into_iter().chain(combined.map(|names| names.to_vec())) {

@@ -77,7 +77,7 @@ fn every_ablation() {
 #[test]
 fn combinations() {
     let (gpus, _alone) = with_and_without_units();
-    let combined: [&[&str]; 7] = [
+    let combined: [&[&str]; 9] = [
         &["shared-drift", "drift-in-values", "wrapped-angles", "unshared-metric-gates"],
         &["fixed-drift", "drift-in-values", "score-transport"],
         &["no-drift", "low-rank-transport", "wrapped-angles"],
@@ -85,6 +85,8 @@ fn combinations() {
         &["unshared-metric-gates", "no-value-gate", "sigmoid-gates"],
         &["no-metric-gates", "no-value-gate", "no-feed-forward", "no-value-bound", "linear-readout"],
         &["low-rank-transport", "no-value-gate", "shared-feed-forward", "linear-feed-forward"],
+        &["phase-feed-forward", "shared-feed-forward", "wrapped-angles", "linear-readout"],
+        &["phase-feed-forward", "low-rank-transport", "value-projection", "fixed-drift"],
     ];
     for names in combined {
         for heads in [1, 4] {

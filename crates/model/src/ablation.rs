@@ -62,7 +62,7 @@ pub const ABLATIONS: [Ablation; 13] = [
 ];
 
 /// What the paper discusses and has no row for.
-pub const VARIANTS: [Ablation; 7] = [
+pub const VARIANTS: [Ablation; 8] = [
     row("no-drift", "remove drift", Axis::Drift, |c| c.drift = Drift::None),
     row("fixed-drift", "fixed rotary drift", Axis::Drift, |c| c.drift = Drift::Fixed),
     row("shared-drift", "one drift for all layers", Axis::Drift, |c| c.drift = Drift::Shared),
@@ -73,6 +73,9 @@ pub const VARIANTS: [Ablation; 7] = [
     }),
     row("score-transport", "low-rank transport in the score", Axis::Metric, |c| {
         c.metric = Metric::ScoreTransport
+    }),
+    row("phase-feed-forward", "feed-forward block on the lifted phases", Axis::FeedForward, |c| {
+        c.feed_forward = FeedForward::PhaseSwiglu
     }),
 ];
 

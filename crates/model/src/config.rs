@@ -69,10 +69,29 @@ pub enum Value {
 pub enum FeedForward {
     /// k -> 2k -> k with a gate.
     Swiglu,
+    /// The same of the lifted phases: 2k -> 2k -> k.
+    PhaseSwiglu,
     /// One k x k map with bias.
     Linear,
     /// No second increment.
     None,
+}
+
+impl FeedForward {
+    /// True of both SwiGLUs.
+    pub fn is_swiglu(self) -> bool {
+        matches!(self, FeedForward::Swiglu | FeedForward::PhaseSwiglu)
+    }
+
+    /// True if it reads psi of the phases in place of the angles.
+    pub fn reads_lift(self) -> bool {
+        self == FeedForward::PhaseSwiglu
+    }
+
+    /// Features that it reads of k phases.
+    pub fn inputs(self, k: usize) -> usize {
+        if self.reads_lift() { 2 * k } else { k }
+    }
 }
 
 /// How logits are read from the last phases (Section 2.0.4).

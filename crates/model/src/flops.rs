@@ -60,6 +60,7 @@ fn kuramoto(config: &KuramotoConfig, context: usize) -> Flops {
     };
     let feed_forward = match config.feed_forward {
         FeedForward::Swiglu => 6.0 * k * k,
+        FeedForward::PhaseSwiglu => 10.0 * k * k,
         FeedForward::Linear => k * k,
         FeedForward::None => 0.0,
     };

@@ -47,6 +47,7 @@
 //! | (in `preactivations`) | v(theta_t) | n x k | signed value gate (`sec:valuepath`, Section 3.4) |
 //! | `update` | v . a | n x k | gated direction, before its bound |
 //! | `middle` | theta_t after its first update | n x k | input of the feed-forward block |
+//! | `middle_psi` | psi of the same | n x 2k | input of the feed-forward block with `phase-feed-forward` |
 //! | `feed_forward` | SwiGLU(theta_t) | n x k | second increment, before its bound |
 //! | `update_rms`, `feed_forward_rms` | | n | sizes of both increments (Section 2.0.2) |
 //! | `log_r1`, `log_r2` | | 1 per layer | logarithms of the radii of both bounds (Section 2.0.2) |

@@ -168,6 +168,8 @@ fn contradicting_ablations_are_refused() {
     for [first, second] in [
         ["no-feed-forward", "linear-feed-forward"],
         ["shared-feed-forward", "no-feed-forward"],
+        ["phase-feed-forward", "no-feed-forward"],
+        ["linear-feed-forward", "phase-feed-forward"],
         ["low-rank-transport", "no-metric-gates"],
         ["sigmoid-gates", "linear-gates"],
         ["no-metric-gates", "sigmoid-gates"],
@@ -209,11 +211,16 @@ fn variants_have_their_counts() {
         ("wrapped-angles", 0),
         ("unshared-metric-gates", (layers - 1) * metric_gates),
         ("score-transport", 2 * k * rank * k + k * rank - metric_gates),
+        ("phase-feed-forward", layers * 4 * k * k),
     ] {
         let mut config = reference.clone();
         ablation::apply(&mut config, &[name]).unwrap();
         assert_eq!(count(&config) - count(&reference), difference, "{name}");
     }
+    let mut shared = reference.clone();
+    ablation::apply(&mut shared, &["phase-feed-forward", "shared-feed-forward"]).unwrap();
+    let one_block_for_all = 4 * k * k - (layers - 1) * (6 * k * k + k);
+    assert_eq!(count(&shared) - count(&reference), one_block_for_all);
 }
 
 /// A configuration that uses no variant is saved as it was before there were any.

@@ -4,7 +4,7 @@ mod common;
 
 use common::{COMBINATIONS, Recorder, combination, noise, random_weights, small, text};
 use kuramoto_kernels::{Dropout, bound};
-use kuramoto_model::config::{Drift, Metric};
+use kuramoto_model::config::{Drift, FeedForward, Metric};
 use kuramoto_model::{
     Gates, Hooks, Kuramoto, KuramotoConfig, Network, Transformer, TransformerConfig, Weights,
 };
@@ -223,6 +223,26 @@ proptest! {
             let turn = if turned { std::f64::consts::TAU } else { 0.0 };
             prop_assert!((a + turn - b).abs() < 1e-11);
         }
+    }
+
+    /// Where the feed-forward block reads lifted phases, or there is none, phases live on a circle throughout:
+    /// a full turn of an embedding phase changes no logit.
+    #[test]
+    fn a_full_turn_changes_nothing_where_all_that_reads_phases_lifts_them(
+        pick in 0..COMBINATIONS,
+        seed in 0u64..1000,
+        at in 0usize..7 * 12,
+        lifted in proptest::bool::ANY,
+    ) {
+        let feed_forward = if lifted { FeedForward::PhaseSwiglu } else { FeedForward::None };
+        let config = combination(pick);
+        let shared_feed_forward = config.shared_feed_forward && lifted;
+        let mut weights = weights(KuramotoConfig { feed_forward, shared_feed_forward, ..config }, seed);
+        let tokens = text(LENGTH, 7, seed);
+        let (_, before) = record(&weights, &tokens);
+        weights.edit(|_, parameters| parameters[at] += std::f64::consts::TAU);
+        let (_, after) = record(&weights, &tokens);
+        prop_assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-9));
     }
 }
 

@@ -43,6 +43,8 @@ COMBINATIONS = [
     ["low-rank-transport", "value-projection", "per-layer-gates"],
     ["no-metric-gates", "no-value-gate", "shared-feed-forward", "linear-readout"],
     ["unshared-metric-gates", "no-value-gate", "sigmoid-gates", "no-feed-forward", "no-value-bound"],
+    ["phase-feed-forward", "shared-feed-forward", "wrapped-angles", "linear-readout"],
+    ["phase-feed-forward", "low-rank-transport", "no-value-gate"],
 ]
 
 
@@ -241,9 +243,10 @@ def naive(config, p, tokens):
         theta = [x + bounded(update, f"{own}log_r1") for x, update in zip(theta, updates)]
         ffn = of_layer("ffn")
         for t, x in enumerate(theta):
-            if config.feed_forward == "swiglu":
-                gated = linear(f"{ffn}.gate", x)
-                hidden = gated * torch.sigmoid(gated) * linear(f"{ffn}.up", x)
+            if "swiglu" in config.feed_forward:
+                features = lifted(x) if config.feed_forward == "phase-swiglu" else x
+                gated = linear(f"{ffn}.gate", features)
+                hidden = gated * torch.sigmoid(gated) * linear(f"{ffn}.up", features)
                 theta[t] = x + bounded(linear(f"{ffn}.down", hidden), f"{own}log_r2")
             elif config.feed_forward == "linear":
                 theta[t] = x + bounded(linear(ffn, x), f"{own}log_r2")
@@ -326,6 +329,7 @@ def test_names_of_the_variants():
     assert names("score-transport") == names("low-rank-transport") == reference - metric | frame
     of_layers = {f"layers.{i}.{name}" for i in range(2) for name in metric}
     assert names("unshared-metric-gates") == reference - metric | of_layers
+    assert names("phase-feed-forward") == reference
 
 
 def test_no_table_is_part_of_the_state():
@@ -359,7 +363,8 @@ def test_ablations_are_those_of_the_program():
 def test_configurations_round_trip(names):
     config = small(names, 2)
     assert kt.config_from_dict(json.loads(json.dumps(config.to_dict()))) == config
-    switched = {kt.VARIANTS[name][0].replace("_", "-") for name in names if name in kt.VARIANTS} - {"metric"}
+    switched = {kt.VARIANTS[name][0].replace("_", "-") for name in names if name in kt.VARIANTS}
+    switched -= {"metric", "feed-forward"}
     beyond = {"per-layer-metric-gates", "drift", "drift-in-values", "wrapped-angles"}
     assert switched == beyond & set(config.to_dict()), "keys beyond the paper are saved where they are used"
 
@@ -419,6 +424,7 @@ def test_wrong_configurations_are_refused(values, message):
         (["drift-in-values", "value-projection"], "projected values are no phases"),
         (["drift-in-values", "low-rank-transport"], "the frame transports values without drift"),
         (["no-feed-forward", "shared-feed-forward"], "there is no feed-forward block to share"),
+        (["linear-feed-forward", "phase-feed-forward"], "both change the same part; choose one"),
     ],
 )
 def test_contradictions_are_refused(names, message):

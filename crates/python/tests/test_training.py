@@ -114,7 +114,7 @@ def test_ablations_and_names(tmp_path):
     assert run.config["model"]["drift"] == "none" and run.model().ablations == ["no-drift"]
     assert run.config == kuramoto.train(out=tmp_path / "again", keys=run.config).config
     assert list(kuramoto.runs(tmp_path).run) == [str(tmp_path / "again"), str(tmp_path / "run")]
-    assert len(kuramoto.ablations()) == 20
+    assert len(kuramoto.ablations()) == 21
 
 
 def test_matched_widths():

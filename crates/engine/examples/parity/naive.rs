@@ -354,6 +354,7 @@ fn kuramoto<F: Real>(
             let name = if config.shared_feed_forward { "ffn".to_string() } else { format!("{prefix}ffn") };
             let y = match config.feed_forward {
                 FeedForward::Swiglu => swiglu(tape, parameters, &name, &theta[t]),
+                FeedForward::PhaseSwiglu => swiglu(tape, parameters, &name, &lift(tape, &theta[t])),
                 FeedForward::Linear => map(tape, parameters, &name, &theta[t]),
                 FeedForward::None => continue,
             };

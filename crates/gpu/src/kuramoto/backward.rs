@@ -81,18 +81,21 @@ impl KuramotoPlan {
         self.row_kernel("lift back", kernel!("lift"), "backward", &["backward"], constants, &bindings);
     }
 
-    /// Section 2.0.3: dincrement, middle, gate and up -> dtheta (added), the block's maps
+    /// Section 2.0.3: dincrement, middle or its psi, gate and up -> dtheta (added), the block's maps; dpsi is
+    /// scratch
     fn feed_forward_backward(&mut self, layer: usize) {
         let (rows, k, name) = (self.sizes.rows(), self.config.width, self.feed_forward_name(layer));
-        let (dincrement, middle) = (Matrix::rows("dincrement", k, 0), Matrix::rows("middle", k, 0));
-        let dtheta = Matrix::rows("dtheta", k, 0).added();
-        let buffers = &self.layers[layer];
+        let lifted = self.config.feed_forward.reads_lift();
+        let (read, features, inputs) = self.features(layer);
+        let dincrement = Matrix::rows("dincrement", k, 0);
+        let dfeatures = Matrix::rows("dfeatures", inputs, 0);
+        let dfeatures = if lifted { dfeatures } else { dfeatures.added() };
         let bindings = [
             ("dincrement", self.scratch.dincrement),
-            ("middle", buffers.middle),
-            ("wide", buffers.wide),
+            ("features", read),
+            ("wide", self.layers[layer].wide),
             ("dwide", self.scratch.dwide),
-            ("dtheta", self.scratch.dtheta),
+            ("dfeatures", if lifted { self.scratch.dpsi } else { self.scratch.dtheta }),
         ];
         let named = |end: &str| format!("{name}.{end}");
         let with = |weight: &str, len: usize| {
@@ -101,7 +104,7 @@ impl KuramotoPlan {
             [&bindings[..], &[("w", w), ("dw", dw)]].concat()
         };
         match self.config.feed_forward {
-            FeedForward::Swiglu => {
+            FeedForward::Swiglu | FeedForward::PhaseSwiglu => {
                 let bias = self.arenas.distance(&named("down.weight"), &named("down.bias"));
                 let down = [
                     map_back(rows, k, 2 * k, &dincrement, &swiglu_gradient(2 * k), &["dwide"]),
@@ -109,19 +112,22 @@ impl KuramotoPlan {
                 ];
                 let dwide = Matrix::rows("dwide", 4 * k, 0);
                 let first = [
-                    map_back(rows, 4 * k, k, &dwide, &dtheta, &["dtheta"]),
-                    weight_gradient(rows, 4 * k, k, &dwide, &middle, None),
+                    map_back(rows, 4 * k, inputs, &dwide, &dfeatures, &["dfeatures"]),
+                    weight_gradient(rows, 4 * k, inputs, &dwide, &features, None),
                 ];
                 let (down_bound, first_bound) =
-                    (with("down.weight", 2 * k * k), with("gate.weight", 4 * k * k));
+                    (with("down.weight", 2 * k * k), with("gate.weight", 4 * k * inputs));
                 self.builder.products("down back", &down, &down_bound);
                 self.builder.products("gate and up back", &first, &first_bound);
+                if lifted {
+                    self.lift_backward(self.layers[layer].middle_psi, "const ACCUMULATE: bool = true;");
+                }
             }
             FeedForward::Linear => {
                 let bias = self.arenas.distance(&named("weight"), &named("bias"));
                 let products = [
-                    map_back(rows, k, k, &dincrement, &dtheta, &["dtheta"]),
-                    weight_gradient(rows, k, k, &dincrement, &middle, Some(bias)),
+                    map_back(rows, k, k, &dincrement, &dfeatures, &["dfeatures"]),
+                    weight_gradient(rows, k, k, &dincrement, &features, Some(bias)),
                 ];
                 let bindings = with("weight", k * k);
                 self.builder.products("linear map back", &products, &bindings);

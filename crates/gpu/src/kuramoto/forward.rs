@@ -19,6 +19,7 @@ impl KuramotoPlan {
             self.turn_means_back(layer);
             self.expand_frames(layer);
             self.synchronize(layer);
+            self.lift_features(layer);
             self.feed_forward(layer);
         }
         self.read_out();
@@ -218,21 +219,31 @@ impl KuramotoPlan {
         swiglu_hidden(2 * self.config.width)
     }
 
-    /// Equation (1), the second residual update; Section 2.0.3: middle -> increment, theta, psi of the next
-    /// layer
+    /// With a feed-forward block on the lifted phases: middle -> its psi
+    fn lift_features(&mut self, layer: usize) {
+        if !self.config.feed_forward.reads_lift() {
+            return;
+        }
+        let bindings = [("theta", self.layers[layer].middle), ("psi", self.layers[layer].middle_psi)];
+        self.row_kernel("lift middle", kernel!("lift"), "forward", &["forward"], "", &bindings);
+    }
+
+    /// Equation (1), the second residual update; Section 2.0.3: middle or its psi -> increment, theta, psi of
+    /// the next layer
     fn feed_forward(&mut self, layer: usize) {
         let (rows, k, name) = (self.sizes.rows(), self.config.width, self.feed_forward_name(layer));
-        let (middle, increment) = (Matrix::rows("middle", k, 0), Matrix::rows("increment", k, 0));
+        let (read, features, inputs) = self.features(layer);
+        let increment = Matrix::rows("increment", k, 0);
         let buffers = &self.layers[layer];
         let parameter = |end: &str, len: usize| self.arenas.parameter(&format!("{name}.{end}"), len);
-        let mut bindings =
-            vec![("middle", buffers.middle), ("wide", buffers.wide), ("increment", buffers.increment)];
+        let mut bindings = vec![("features", read), ("wide", buffers.wide), ("increment", buffers.increment)];
         match self.config.feed_forward {
-            FeedForward::Swiglu => {
-                let first = parameter("gate.weight", 4 * k * k);
+            FeedForward::Swiglu | FeedForward::PhaseSwiglu => {
+                let first = parameter("gate.weight", 4 * k * inputs);
                 let second =
                     [("w", parameter("down.weight", 2 * k * k)), ("bias", parameter("down.bias", k))];
-                let wide = map(rows, 4 * k, k, &middle, &Matrix::rows("wide", 4 * k, 0), false, &["wide"]);
+                let wide = Matrix::rows("wide", 4 * k, 0);
+                let wide = map(rows, 4 * k, inputs, &features, &wide, false, &["wide"]);
                 let down = map(rows, k, 2 * k, &self.hidden(), &increment, true, &["increment"]);
                 self.builder.products("gate and up", &[wide], &[&bindings[..], &[("w", first)]].concat());
                 bindings.extend(second);
@@ -240,7 +251,7 @@ impl KuramotoPlan {
             }
             FeedForward::Linear => {
                 bindings.extend([("w", parameter("weight", k * k)), ("bias", parameter("bias", k))]);
-                let map = map(rows, k, k, &middle, &increment, true, &["increment"]);
+                let map = map(rows, k, k, &features, &increment, true, &["increment"]);
                 self.builder.products("linear map", &[map], &bindings);
             }
             FeedForward::None => return self.lift_middle(layer),

@@ -28,6 +28,7 @@ struct LayerBuffers {
     contracted_values: Part,
     contracted_mean: Part,
     middle: Part,
+    middle_psi: Part,
     wide: Part,
     increment: Part,
 }
@@ -119,7 +120,8 @@ impl KuramotoPlan {
         let transport = config.metric == Metric::Transport && config.value == Value::Circular;
         let frames = if transport { rows * config.heads * 2 * rank } else { 0 };
         let turned = if config.drift_in_values { rows * 2 * k } else { 0 };
-        let wide = if config.feed_forward == FeedForward::Swiglu { rows * 4 * k } else { 0 };
+        let lifted = if config.feed_forward.reads_lift() { rows * 2 * k } else { 0 };
+        let wide = if config.feed_forward.is_swiglu() { rows * 4 * k } else { 0 };
         let mut per_layer =
             |name: &str, len: usize| b.per_layer(name, len, layers, sizes.mode != Mode::Evaluation);
         let buffers = [
@@ -133,12 +135,14 @@ impl KuramotoPlan {
             per_layer("contracted values", frames),
             per_layer("contracted mean", frames),
             per_layer("middle", rows * k),
+            per_layer("middle's psi", lifted),
             per_layer("gate and up", wide),
             per_layer("increment", rows * k),
         ];
         let layer = |i: usize| {
-            let [psi, pre, query, key, coupling, mean, turned, values, means, middle, wide, increment] =
-                std::array::from_fn(|which| buffers[which][i]);
+            let [psi, pre, query, key, coupling, mean, turned, values, means, block @ ..] =
+                std::array::from_fn::<_, 13, _>(|which| buffers[which][i]);
+            let [middle, middle_psi, wide, increment] = block;
             LayerBuffers {
                 psi,
                 pre,
@@ -150,6 +154,7 @@ impl KuramotoPlan {
                 contracted_values: values,
                 contracted_mean: means,
                 middle,
+                middle_psi,
                 wide,
                 increment,
             }
@@ -230,6 +235,13 @@ impl KuramotoPlan {
     /// The name of a layer's feed-forward block.
     fn feed_forward_name(&self, layer: usize) -> String {
         if self.config.shared_feed_forward { "ffn".into() } else { format!("layers.{layer}.ffn") }
+    }
+
+    /// What a layer's feed-forward block reads, bound as `features`, and how many of them a token has.
+    fn features(&self, layer: usize) -> (Part, Matrix, usize) {
+        let (buffers, inputs) = (&self.layers[layer], self.config.feed_forward.inputs(self.config.width));
+        let read = if self.config.feed_forward.reads_lift() { buffers.middle_psi } else { buffers.middle };
+        (read, Matrix::rows("features", inputs, 0), inputs)
     }
 
     /// Adds a launch with a workgroup for each row.

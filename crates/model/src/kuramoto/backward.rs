@@ -25,10 +25,12 @@ struct Increment<'a, F> {
 
 /// What a SwiGLU saved, and room for its gradients.
 struct Swiglu<'a, F> {
+    middle_psi: &'a [F],
     gate_up: &'a [F],
     hidden: &'a mut [F],
     dhidden: &'a mut [F],
     dgate_up: &'a mut [F],
+    dpsi: &'a mut [F],
 }
 
 impl Kuramoto {
@@ -52,8 +54,8 @@ impl Kuramoto {
         for (index, layer) in layers.iter().enumerate().rev() {
             let Layer { psi, preactivations, query_gate, key_gate, coupling, resultant, .. } = layer;
             let Layer { inverse_mean_query, inverse_mean_key, contracted_values, .. } = layer;
-            let Layer { contracted_mean, update, update_rms, middle, gate_up, .. } = layer;
-            let Layer { feed_forward, feed_forward_rms, .. } = layer;
+            let Layer { contracted_mean, update, update_rms, middle, middle_psi, .. } = layer;
+            let Layer { gate_up, feed_forward, feed_forward_rms, .. } = layer;
             let own_gates = QueryKey { query: &query_gate[..], key: &key_gate[..] };
             let gates = self.gates_or(ones, own_gates);
             self.phasors(pass, index, 0, psi, preactivations, gates, QueryKey { query, key });
@@ -63,7 +65,7 @@ impl Kuramoto {
                 let saved =
                     Increment { of: Purpose::SecondIncrement, value: feed_forward, rms: feed_forward_rms };
                 self.bound_backward(pass, index, saved, dtheta, dincrement, gradient);
-                let saved = Swiglu { gate_up, hidden, dhidden, dgate_up };
+                let saved = Swiglu { middle_psi, gate_up, hidden, dhidden, dgate_up, dpsi };
                 self.feed_forward_backward(pass, index, middle, saved, dincrement, dtheta, packed, gradient);
             }
             let saved = Increment { of: Purpose::FirstIncrement, value: update, rms: update_rms };
@@ -204,7 +206,8 @@ impl Kuramoto {
         }
     }
 
-    /// Section 2.0.3: dincrement, middle, gate_up -> dtheta (of the middle), the block's maps
+    /// Section 2.0.3: dincrement, middle, middle_psi, gate_up -> dtheta (of the middle), the block's maps; with
+    /// lifted phases also dpsi (of the middle; written)
     fn feed_forward_backward<F: Real>(
         &self,
         pass: &Pass<'_, F>,
@@ -224,18 +227,26 @@ impl Kuramoto {
         let maps = &tables.feed_forward[set];
         match (self.slots.feed_forward[set], &maps.down) {
             (FeedForwardSlots::Swiglu { gate_up: first, down, bias }, Some(down_map)) => {
-                let Swiglu { gate_up, hidden, dhidden, dgate_up } = swiglu;
+                let Swiglu { middle_psi, gate_up, hidden, dhidden, dgate_up, dpsi } = swiglu;
+                let kind = self.config.feed_forward;
+                let (features, inputs) =
+                    (if kind.reads_lift() { middle_psi } else { middle }, kind.inputs(k));
                 let (gate_up, dgate_up) = (&gate_up[..n * 4 * k], &mut dgate_up[..n * 4 * k]);
                 linear::bias_backward(dincrement, k, bias.slice_mut(gradient));
                 product(dhidden, 2 * k, n, by_token, &down_map.backward, false, Causal::Full);
                 swiglu::backward(2 * k, gate_up, dhidden, dgate_up, hidden);
                 packed.pack(hidden, 2 * k, n, 2 * k);
                 product(down.slice_mut(gradient), 2 * k, k, by_output, packed, true, Causal::Full);
-                packed.pack(middle, k, n, k);
+                packed.pack(features, inputs, n, inputs);
                 let by_gate_up = View::transposed(dgate_up, 4 * k);
-                product(first.slice_mut(gradient), k, 4 * k, by_gate_up, packed, true, Causal::Full);
-                let by_token = View::rows(dgate_up, 4 * k);
-                product(dtheta, k, n, by_token, &maps.first.backward, true, Causal::Full);
+                product(first.slice_mut(gradient), inputs, 4 * k, by_gate_up, packed, true, Causal::Full);
+                let (by_token, map) = (View::rows(dgate_up, 4 * k), &maps.first.backward);
+                if kind.reads_lift() {
+                    product(dpsi, 2 * k, n, by_token, map, false, Causal::Full);
+                    lift::backward(k, &middle_psi[..n * 2 * k], &dpsi[..n * 2 * k], dtheta);
+                } else {
+                    product(dtheta, k, n, by_token, map, true, Causal::Full);
+                }
             }
             (FeedForwardSlots::Linear { weight, bias }, _) => {
                 linear::bias_backward(dincrement, k, bias.slice_mut(gradient));

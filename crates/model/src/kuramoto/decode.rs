@@ -1,6 +1,6 @@
 //! Cached decoding: each token leaves its key phasors and its values behind, layer by layer.
 
-use super::groups::{Means, QueryKey, Rows, Values};
+use super::groups::{Block, Means, QueryKey, Rows, Values};
 use super::workspace::{Layer, Scratch, Sizes};
 use super::{Kuramoto, Pass};
 use kuramoto_kernels::{AlignedVec, Real, couple, linear};
@@ -63,7 +63,8 @@ impl Kuramoto {
         let Scratch { ones, theta, query, key, turned, final_psi, hidden, .. } = scratch;
         let Layer { psi, preactivations, query_gate, key_gate, inverse_mean_query, .. } = layer;
         let Layer { inverse_mean_key, resultant, contracted_values, contracted_mean, .. } = layer;
-        let Layer { update, update_rms, middle, gate_up, feed_forward, feed_forward_rms, .. } = layer;
+        let Layer { update, update_rms, middle, middle_psi, gate_up, .. } = layer;
+        let Layer { feed_forward, feed_forward_rms, .. } = layer;
         linear::gather(k, self.slots.emb.slice(parameters), tokens, theta);
         for (index, past) in past.iter_mut().enumerate() {
             self.wrap(theta);
@@ -89,7 +90,8 @@ impl Kuramoto {
             self.direction(1, ones, psi, preactivations, contracted_mean, resultant, update);
 
             self.synchronize(pass, index, theta, update, update_rms, middle);
-            self.feed_forward(pass, index, middle, gate_up, hidden, feed_forward, feed_forward_rms, theta);
+            let block = Block { middle_psi: &mut middle_psi[..], gate_up, hidden };
+            self.feed_forward(pass, index, middle, block, feed_forward, feed_forward_rms, theta);
         }
         self.read_out(pass, theta, final_psi, logits);
         let scale = self.logit_scale(parameters);

@@ -1,6 +1,6 @@
 //! The rest of a sequence whose beginning is still in the workspace: what a changed text computes anew.
 
-use super::groups::{Means, QueryKey, Rows, Values};
+use super::groups::{Block, Means, QueryKey, Rows, Values};
 use super::workspace::{Layer, Scratch};
 use super::{Kuramoto, Pass, Workspace};
 use crate::hooks::Hooks;
@@ -29,7 +29,7 @@ impl Kuramoto {
             let Layer { psi, preactivations, query_gate, key_gate, .. } = layer;
             let Layer { inverse_mean_query, inverse_mean_key, coupling, resultant, .. } = layer;
             let Layer { contracted_values, contracted_mean, update, update_rms, middle, .. } = layer;
-            let Layer { gate_up, feed_forward, feed_forward_rms, .. } = layer;
+            let Layer { middle_psi, gate_up, feed_forward, feed_forward_rms, .. } = layer;
             self.wrap(theta);
             hooks.state(index, theta);
             let own_psi = &mut psi[first * 2 * k..n * 2 * k];
@@ -77,10 +77,14 @@ impl Kuramoto {
             let own_middle = &mut middle[first * k..n * k];
             self.synchronize(&rest, index, theta, own_update, &mut update_rms[first..], own_middle);
             hooks.middle(index, own_middle);
-            // There are none without a SwiGLU.
-            let own_gate_up = gate_up.get_mut(first * 4 * k..).unwrap_or_default();
+            // There are none without a block that has them.
+            let block = Block {
+                middle_psi: middle_psi.get_mut(first * 2 * k..).unwrap_or_default(),
+                gate_up: gate_up.get_mut(first * 4 * k..).unwrap_or_default(),
+                hidden: &mut hidden[..],
+            };
             let (own_increment, own_rms) = (&mut feed_forward[first * k..], &mut feed_forward_rms[first..]);
-            self.feed_forward(&rest, index, own_middle, own_gate_up, hidden, own_increment, own_rms, theta);
+            self.feed_forward(&rest, index, own_middle, block, own_increment, own_rms, theta);
         }
         hooks.state(self.config.layers, theta);
         self.read_out(&rest, theta, final_psi, &mut logits[first * self.config.vocab..]);

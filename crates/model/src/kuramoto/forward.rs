@@ -1,6 +1,6 @@
 //! One sequence, from tokens to raw logits. The doc line of a stage says what it reads -> what it writes.
 
-use super::groups::{Means, QueryKey, Values};
+use super::groups::{Block, Means, QueryKey, Values};
 use super::slots::{FeedForwardSlots, ReadoutSlots};
 use super::workspace::{Layer, Scratch};
 use super::{Kuramoto, Pass, Workspace};
@@ -30,7 +30,7 @@ impl Kuramoto {
             let Layer { psi, preactivations, query_gate, key_gate, .. } = layer;
             let Layer { inverse_mean_query, inverse_mean_key, coupling, resultant, .. } = layer;
             let Layer { contracted_values, contracted_mean, update, update_rms, middle, .. } = layer;
-            let Layer { gate_up, feed_forward, feed_forward_rms, .. } = layer;
+            let Layer { middle_psi, gate_up, feed_forward, feed_forward_rms, .. } = layer;
             self.wrap(&mut theta[..n * k]);
             hooks.state(index, &mut theta[..n * k]);
             if index == 0 && !hooks.changes_input() {
@@ -60,7 +60,8 @@ impl Kuramoto {
 
             self.synchronize(pass, index, theta, update, update_rms, middle);
             hooks.middle(index, &mut middle[..n * k]);
-            self.feed_forward(pass, index, middle, gate_up, hidden, feed_forward, feed_forward_rms, theta);
+            let block = Block { middle_psi: &mut middle_psi[..], gate_up, hidden };
+            self.feed_forward(pass, index, middle, block, feed_forward, feed_forward_rms, theta);
         }
         hooks.state(self.config.layers, &mut theta[..n * k]);
         self.read_out(pass, theta, final_psi, logits);
@@ -383,15 +384,14 @@ impl Kuramoto {
         bound::forward(k, &theta[..n * k], update, radius, &dropout, update_rms, &mut middle[..n * k]);
     }
 
-    /// Equation (1), the second residual update; Section 2.0.3: middle -> gate_up, hidden, feed_forward (the
-    /// increment before its bound), its rms, theta
+    /// Equation (1), the second residual update; Section 2.0.3: middle -> middle_psi, gate_up, hidden,
+    /// feed_forward (the increment before its bound), its rms, theta
     pub(super) fn feed_forward<F: Real>(
         &self,
         pass: &Pass<'_, F>,
         index: usize,
         middle: &[F],
-        gate_up: &mut [F],
-        hidden: &mut [F],
+        block: Block<&mut [F]>,
         feed_forward: &mut [F],
         feed_forward_rms: &mut [F],
         theta: &mut [F],
@@ -400,16 +400,17 @@ impl Kuramoto {
         let (n, k, slots) = (tokens.len(), self.config.width, &self.slots.layers[index]);
         let (middle, theta) = (&middle[..n * k], &mut theta[..n * k]);
         let Some(set) = slots.feed_forward else { return theta.copy_from_slice(middle) };
+        let Block { middle_psi, gate_up, hidden } = block;
+        let features = View::rows(self.lift_middle(middle, middle_psi), self.config.feed_forward.inputs(k));
         let packed = &tables.feed_forward[set];
         let (bias, input, map) = match (self.slots.feed_forward[set], &packed.down) {
             (FeedForwardSlots::Swiglu { bias, .. }, Some(down)) => {
-                let input = View::rows(middle, k);
-                product(gate_up, 4 * k, n, input, &packed.first.forward, false, Causal::Full);
+                product(gate_up, 4 * k, n, features, &packed.first.forward, false, Causal::Full);
                 swiglu::forward(2 * k, &gate_up[..n * 4 * k], hidden);
                 (bias, View::rows(hidden, 2 * k), down)
             }
             (FeedForwardSlots::Swiglu { bias, .. } | FeedForwardSlots::Linear { bias, .. }, _) => {
-                (bias, View::rows(middle, k), &packed.first)
+                (bias, features, &packed.first)
             }
         };
         linear::fill_bias(bias.slice(parameters), &mut feed_forward[..n * k], k);
@@ -417,6 +418,15 @@ impl Kuramoto {
         let radius = radius(parameters, slots.log_r2);
         let dropout = pass.dropout.mask(Purpose::SecondIncrement, index);
         bound::forward(k, middle, feed_forward, radius, &dropout, feed_forward_rms, theta);
+    }
+
+    /// With a feed-forward block on the lifted phases: middle -> middle_psi. Returns what the block reads.
+    fn lift_middle<'a, F: Real>(&self, middle: &'a [F], middle_psi: &'a mut [F]) -> &'a [F] {
+        if !self.config.feed_forward.reads_lift() {
+            return middle;
+        }
+        lift::forward(self.config.width, middle, middle_psi);
+        middle_psi
     }
 
     /// Section 2.0.4, phase-alignment readout: theta -> psi of the last state, raw logits

@@ -48,3 +48,13 @@ pub(super) struct Rows<'a, F> {
     /// n x 2rh
     pub contracted: &'a [F],
 }
+
+/// The feed-forward block between its input and its increment.
+pub(super) struct Block<T> {
+    /// n x 2k; empty unless the block reads lifted phases
+    pub middle_psi: T,
+    /// n x 4k; empty without a SwiGLU, as is `hidden`
+    pub gate_up: T,
+    /// n x 2k
+    pub hidden: T,
+}

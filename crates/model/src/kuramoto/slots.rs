@@ -28,7 +28,7 @@ pub struct GateSlots {
 /// One feed-forward block.
 #[derive(Clone, Copy, Debug)]
 pub enum FeedForwardSlots {
-    /// gate and up stacked (4k x k), down (k x 2k) and its bias.
+    /// gate and up stacked (4k x k, or 4k x 2k of lifted phases), down (k x 2k) and its bias.
     Swiglu { gate_up: Slot, down: Slot, bias: Slot },
     /// (k x k) and its bias.
     Linear { weight: Slot, bias: Slot },
@@ -127,9 +127,10 @@ fn add_gates(layout: &mut Layout, prefix: &str, maps: Maps, config: &KuramotoCon
 fn add_feed_forward(layout: &mut Layout, prefix: &str, config: &KuramotoConfig) -> Option<FeedForwardSlots> {
     let k = config.width;
     match config.feed_forward {
-        FeedForward::Swiglu => {
-            let gate = layout.add(format!("{prefix}ffn.gate.weight"), &[2 * k, k], ParameterKind::Weight);
-            let up = layout.add(format!("{prefix}ffn.up.weight"), &[2 * k, k], ParameterKind::Weight);
+        FeedForward::Swiglu | FeedForward::PhaseSwiglu => {
+            let shape = [2 * k, config.feed_forward.inputs(k)];
+            let gate = layout.add(format!("{prefix}ffn.gate.weight"), &shape, ParameterKind::Weight);
+            let up = layout.add(format!("{prefix}ffn.up.weight"), &shape, ParameterKind::Weight);
             let down = layout.add(format!("{prefix}ffn.down.weight"), &[k, 2 * k], ParameterKind::Weight);
             let bias = layout.add(format!("{prefix}ffn.down.bias"), &[k], ParameterKind::Bias);
             Some(FeedForwardSlots::Swiglu { gate_up: gate.join(up), down, bias })

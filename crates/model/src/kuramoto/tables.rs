@@ -54,8 +54,8 @@ impl<F: Real> Tables<F> {
         let Shape { v, k, m, t } = Shape::for_model(model);
         let config = model.config();
         let block = || PackedFeedForward {
-            first: PackedMap::new(first_outputs(config.feed_forward, k), k),
-            down: (config.feed_forward == FeedForward::Swiglu).then(|| PackedMap::new(k, 2 * k)),
+            first: PackedMap::new(first_outputs(config.feed_forward, k), config.feed_forward.inputs(k)),
+            down: config.feed_forward.is_swiglu().then(|| PackedMap::new(k, 2 * k)),
         };
         Tables {
             emb_psi: AlignedVec::zeros(v * 2 * k),
@@ -72,10 +72,9 @@ impl<F: Real> Tables<F> {
 
     pub(super) fn floats(model: &Kuramoto) -> usize {
         let Shape { v, k, m, t } = Shape::for_model(model);
-        let config = model.config();
-        let down =
-            if config.feed_forward == FeedForward::Swiglu { PackedMap::<F>::floats(k, 2 * k) } else { 0 };
-        let block = PackedMap::<F>::floats(first_outputs(config.feed_forward, k), k) + down;
+        let kind = model.config().feed_forward;
+        let down = if kind.is_swiglu() { PackedMap::<F>::floats(k, 2 * k) } else { 0 };
+        let block = PackedMap::<F>::floats(first_outputs(kind, k), kind.inputs(k)) + down;
         2 * v * 2 * k
             + v * m
             + model.drift_tables() * 2 * t * k
@@ -114,7 +113,7 @@ impl Shape {
 /// Outputs of a feed-forward block's first map.
 fn first_outputs(kind: FeedForward, k: usize) -> usize {
     match kind {
-        FeedForward::Swiglu => 4 * k,
+        FeedForward::Swiglu | FeedForward::PhaseSwiglu => 4 * k,
         FeedForward::Linear => k,
         FeedForward::None => 0,
     }
@@ -133,7 +132,7 @@ impl Kuramoto {
         });
         for_each_pair(&mut tables.feed_forward, &slots.feed_forward, |packed, slots| match *slots {
             FeedForwardSlots::Swiglu { gate_up, down, .. } => {
-                packed.first.pack(gate_up.slice(parameters), 4 * k, k);
+                packed.first.pack(gate_up.slice(parameters), 4 * k, self.config.feed_forward.inputs(k));
                 if let Some(packed) = &mut packed.down {
                     packed.pack(down.slice(parameters), k, 2 * k);
                 }

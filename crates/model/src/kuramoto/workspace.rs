@@ -1,7 +1,6 @@
 //! One sequence's activations: what the forward pass saves for the backward pass, and scratch.
 
 use super::Kuramoto;
-use crate::config::FeedForward;
 use crate::workspace::buffers;
 use kuramoto_kernels::{AlignedVec, Packed, Real};
 
@@ -25,6 +24,8 @@ pub(super) struct Sizes {
     turned: usize,
     /// Length of a row of the coupling.
     stride: usize,
+    /// Lifted phases of a token that the feed-forward block reads, 2k or 0.
+    middle_psi: usize,
     /// Outputs of the SwiGLU's gate and up maps together, twice its hidden width; 0 without a SwiGLU.
     gate_up: usize,
 }
@@ -47,7 +48,8 @@ impl Sizes {
             frames: model.value_frames(),
             turned: if config.drift_in_values { 2 * config.width } else { 0 },
             stride: model.attention_stride(),
-            gate_up: if config.feed_forward == FeedForward::Swiglu { 4 * config.width } else { 0 },
+            middle_psi: if config.feed_forward.reads_lift() { 2 * config.width } else { 0 },
+            gate_up: if config.feed_forward.is_swiglu() { 4 * config.width } else { 0 },
         }
     }
 }
@@ -70,6 +72,7 @@ buffers! {
         update: s.t * s.k,
         update_rms: s.t,
         middle: s.t * s.k,
+        middle_psi: s.t * s.middle_psi,
         gate_up: s.t * s.gate_up,
         feed_forward: s.t * s.k,
         feed_forward_rms: s.t,

@@ -48,7 +48,8 @@ pub fn combination(mut pick: usize) -> KuramotoConfig {
         pick /= n;
         choice
     };
-    let feed_forward = [FeedForward::Swiglu, FeedForward::Linear, FeedForward::None][choose(3)];
+    let feed_forward =
+        [FeedForward::Swiglu, FeedForward::Linear, FeedForward::None, FeedForward::PhaseSwiglu][choose(4)];
     let metric = [Metric::Gates, Metric::None, Metric::Transport, Metric::ScoreTransport][choose(4)];
     let value = [Value::Circular, Value::Projection][choose(2)];
     let drift = [Drift::Learned, Drift::Shared, Drift::Fixed, Drift::None][choose(4)];
@@ -76,7 +77,7 @@ pub fn combination(mut pick: usize) -> KuramotoConfig {
 }
 
 /// How many combinations there are.
-pub const COMBINATIONS: usize = 3 * 4 * 2 * 4 * 3 * 4 * 2 * 2 * 3 * 2 * 2 * 2 * 2 * 2;
+pub const COMBINATIONS: usize = 4 * 4 * 2 * 4 * 3 * 4 * 2 * 2 * 3 * 2 * 2 * 2 * 2 * 2;
 
 /// Everything a forward pass shows.
 #[derive(Default)]

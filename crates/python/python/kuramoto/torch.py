@@ -120,14 +120,21 @@ def attend(query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
 class SwiGLU(nn.Module):
     """W_down(silu(W_gate x) * W_up x) + b"""
 
-    def __init__(self, width: int, hidden: int):
+    def __init__(self, inputs: int, hidden: int, outputs: int):
         super().__init__()
-        self.gate = nn.Linear(width, hidden, bias=False)
-        self.up = nn.Linear(width, hidden, bias=False)
-        self.down = nn.Linear(hidden, width)
+        self.gate = nn.Linear(inputs, hidden, bias=False)
+        self.up = nn.Linear(inputs, hidden, bias=False)
+        self.down = nn.Linear(hidden, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class PhaseSwiGLU(SwiGLU):
+    """SwiGLU(psi(theta)): the same increment for phases that differ by full turns."""
+
+    def forward(self, theta: Tensor) -> Tensor:
+        return super().forward(lift(theta))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -243,10 +250,13 @@ def gate_maps(config: KuramotoConfig, of_layer: bool) -> nn.ModuleDict:
 
 def feed_forward(config: KuramotoConfig) -> nn.Module | None:
     """What maps angles to the second increment (Section 2.0.3)."""
+    k = config.width
     if config.feed_forward == "swiglu":
-        return SwiGLU(config.width, 2 * config.width)
+        return SwiGLU(k, 2 * k, k)
+    if config.feed_forward == "phase-swiglu":
+        return PhaseSwiGLU(2 * k, 2 * k, k)
     if config.feed_forward == "linear":
-        return nn.Linear(config.width, config.width)
+        return nn.Linear(k, k)
     return None
 
 
@@ -268,7 +278,7 @@ class TransformerLayer(nn.Module):
         self.wv = nn.Linear(d, d)
         self.wo = nn.Linear(d, d, bias=False)
         self.ln2 = nn.LayerNorm(d)
-        self.ffn = SwiGLU(d, 4 * d)
+        self.ffn = SwiGLU(d, 4 * d, d)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -642,7 +652,7 @@ CHOICES = {
     "gate_activation": ("softplus", "sigmoid", "linear"),
     "drift": ("learned", "shared", "fixed", "none"),
     "value": ("circular", "projection"),
-    "feed_forward": ("swiglu", "linear", "none"),
+    "feed_forward": ("swiglu", "phase-swiglu", "linear", "none"),
     "readout": ("phase", "linear"),
 }
 
@@ -675,6 +685,7 @@ VARIANTS = {
     "wrapped-angles": ("wrapped_angles", True),
     "unshared-metric-gates": ("per_layer_metric_gates", True),
     "score-transport": ("metric", "score-transport"),
+    "phase-feed-forward": ("feed_forward", "phase-swiglu"),
 }
 
 
