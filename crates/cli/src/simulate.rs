@@ -88,16 +88,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         );
         return Err(wrong("--step", format!("{:?}", arguments.step), allowed).into());
     }
+    if let (None, Some(degree)) = (&arguments.graph, arguments.mean_degree) {
+        positive("--mean-degree", degree)?;
+        if count > MAX_RANDOM {
+            let allowed = format!("with --mean-degree every two are drawn for: at most {MAX_RANDOM}");
+            return Err(wrong("--oscillators", count, allowed).into());
+        }
+    }
     let threads = crate::threads(None)?;
     memory::check("the simulation", sweep_bytes(count, &Graph::Complete, watch, threads), LESS)?;
     let graph = match (&arguments.graph, arguments.mean_degree) {
         (Some(path), _) => read_graph(path, count)?,
         (None, Some(degree)) => {
-            positive("--mean-degree", degree)?;
-            if count > MAX_RANDOM {
-                let allowed = format!("with --mean-degree every two are drawn for: at most {MAX_RANDOM}");
-                return Err(wrong("--oscillators", count, allowed).into());
-            }
             // Each edge is in two lists, which grow by doubling.
             let edges = degree.min(count as f64) * count as f64 * 2.0 * size_of::<usize>() as f64;
             memory::check("the random graph", edges as u64, "a lower --mean-degree")?;

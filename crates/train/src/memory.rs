@@ -12,7 +12,9 @@ fn available() -> u64 {
     if system.total_memory() == 0 {
         return 0;
     }
-    let group = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
+    // What files left in the page cache counts as used by the group, but is given back when it is needed.
+    let group =
+        system.cgroup_limits().map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss));
     system.available_memory().min(group).min(address_space().unwrap_or(u64::MAX))
 }
 
