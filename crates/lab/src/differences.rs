@@ -357,6 +357,7 @@ mod tests {
         // Keys that are only written where they are not the usual.
         let rare = [
             "init-from.",
+            "optimizer.multipliers.",
             "model.per-layer-metric-gates",
             "model.drift",
             "model.drift-in-values",
