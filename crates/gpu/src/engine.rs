@@ -241,7 +241,7 @@ impl Engine for GpuEngine {
         let Some(rates) = self.buffers.places.rates(update, correction(update.beta1, update.step)) else {
             let why = "optimizer.multipliers tell apart tensors that lie together on it (wq, wk and wv, or gate and \
                        up): give them the same, or train on the processor";
-            return Err(self.program.opened().error(why.into()));
+            return Err(self.program.opened().error(why));
         };
         self.program.write(self.buffers.how, &Self::how(update, norm));
         self.program.write(self.buffers.rates, rates.as_flattened());
