@@ -115,7 +115,8 @@ pub(crate) fn glance(mut file: impl BufRead) -> Glance {
 pub(crate) struct Rewind {
     kept: Vec<u8>,
     changed: bool,
-    /// Lines that are whole but no rows, counted from 1. They are kept: they may be mended by hand.
+    /// Lines that are whole but no rows, or rows of a step that does not belong there, counted from 1. They are
+    /// kept: they may be mended by hand.
     pub damaged: Vec<usize>,
     /// Rows that should be there and are not: every step has one.
     pub missing: u64,
@@ -137,12 +138,27 @@ impl Rewind {
             text => text.at("read", path)?,
         };
         let (mut kept, mut damaged, mut past) = (Vec::with_capacity(text.len()), Vec::new(), false);
-        let mut lines = 0;
-        for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            match serde_json::from_slice::<Key>(line) {
-                Ok(key) => past = key.step > step,
-                Err(_) if line.ends_with(b"\n") && !past => damaged.push(number + 1),
-                Err(_) => {}
+        let (mut lines, mut last) = (0, 0);
+        let split: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+        let step_of = |line: &[u8]| serde_json::from_slice::<Key>(line).ok().map(|key| key.step);
+        for (number, &line) in split.iter().enumerate() {
+            match step_of(line) {
+                Some(own) => {
+                    past = own > step;
+                    // A step that does not follow the last, or that the next one falls behind, is a damaged number.
+                    let ahead = own > last + 1
+                        && split
+                            .get(number + 1)
+                            .and_then(|next| step_of(next))
+                            .is_some_and(|next| next <= own);
+                    match own <= last || ahead {
+                        true if !past => damaged.push(number + 1),
+                        true => {}
+                        false => last = own,
+                    }
+                }
+                None if line.ends_with(b"\n") && !past => damaged.push(number + 1),
+                None => {}
             }
             if line.ends_with(b"\n") && !past {
                 kept.extend_from_slice(line);
@@ -187,5 +203,25 @@ mod tests {
             let best = all.iter().filter_map(|row| row.validation_bits_per_byte).min_by(f64::total_cmp);
             assert_eq!(glance(text), Glance { first: all.first().cloned(), last: all.last().cloned(), best });
         }
+    }
+
+    /// A digit of a step may have become another one.
+    #[test]
+    fn rows_out_of_place_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        let found = |steps: &[u64]| {
+            let lines: String = steps.iter().map(|step| format!("{{\"step\":{step}}}\n")).collect();
+            fs::write(&path, lines).unwrap();
+            let rewind = Rewind::read(&path, 6).unwrap();
+            (rewind.damaged, rewind.missing)
+        };
+        assert_eq!(found(&[1, 2, 3, 4, 5, 6]), (vec![], 0));
+        assert_eq!(found(&[1, 2, 3, 4, 5, 6, 7, 8]), (vec![], 0), "later rows go");
+        assert_eq!(found(&[1, 2, 1, 4, 5, 6]), (vec![3], 0));
+        assert_eq!(found(&[1, 6, 3, 4, 5, 6]), (vec![2], 0));
+        assert_eq!(found(&[1, 2, 3, 4, 5, 2]), (vec![6], 0));
+        assert_eq!(found(&[1, 2, 3, 4, 5, 9]), (vec![], 1), "a row of a later step");
+        assert_eq!(found(&[1, 2, 5, 6]), (vec![], 2), "rows were lost");
     }
 }

@@ -112,7 +112,9 @@ impl<'a> Trainer<'a> {
         let mut recorder = None;
         if let Some(rows) = rows {
             for line in &rows.damaged {
-                observer.warning(&format!("line {line} of {ROWS} is no row; it stays as it is"));
+                observer.warning(&format!(
+                    "line {line} of {ROWS} is not the row that belongs there; it stays as it is"
+                ));
             }
             if rows.missing > 0 {
                 let taken = state.step;

@@ -225,7 +225,7 @@ fn damaged_rows_are_named_and_kept() {
     let damaged = lines.join("\n") + "\n";
     fs::write(&path, &damaged).unwrap();
     let (_, warnings) = reopened(&run);
-    assert_eq!(warnings, ["line 5 of metrics.jsonl is no row; it stays as it is"]);
+    assert_eq!(warnings, ["line 5 of metrics.jsonl is not the row that belongs there; it stays as it is"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
 }
 
