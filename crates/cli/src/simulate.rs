@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         );
         return Err(wrong("--step", format!("{:?}", arguments.step), allowed).into());
     }
-    if let (None, Some(degree)) = (&arguments.graph, arguments.mean_degree) {
+    if let Some(degree) = arguments.mean_degree {
         positive("--mean-degree", degree)?;
         if count > MAX_RANDOM {
             let allowed = format!("with --mean-degree every two are drawn for: at most {MAX_RANDOM}");

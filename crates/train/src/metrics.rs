@@ -137,35 +137,27 @@ impl Rewind {
             }
             text => text.at("read", path)?,
         };
-        let (mut kept, mut damaged, mut past) = (Vec::with_capacity(text.len()), Vec::new(), false);
-        let (mut lines, mut last) = (0, 0);
-        let split: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
-        let step_of = |line: &[u8]| serde_json::from_slice::<Key>(line).ok().map(|key| key.step);
-        for (number, &line) in split.iter().enumerate() {
-            match step_of(line) {
-                Some(own) => {
-                    past = own > step;
-                    // A step that does not follow the last, or that the next one falls behind, is a damaged number.
-                    let ahead = own > last + 1
-                        && split
-                            .get(number + 1)
-                            .and_then(|next| step_of(next))
-                            .is_some_and(|next| next <= own);
-                    match own <= last || ahead {
-                        true if !past => damaged.push(number + 1),
-                        true => {}
-                        false => last = own,
-                    }
-                }
-                None if line.ends_with(b"\n") && !past => damaged.push(number + 1),
-                None => {}
+        let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+        let steps: Vec<Option<u64>> =
+            lines.iter().map(|line| serde_json::from_slice::<Key>(line).ok().map(|key| key.step)).collect();
+        let (mut kept, mut damaged) = (Vec::with_capacity(text.len()), Vec::new());
+        let (mut count, mut last, mut past) = (0, 0, false);
+        for (i, line) in lines.into_iter().enumerate() {
+            past = steps[i].map_or(past, |own| own > step);
+            if past || !line.ends_with(b"\n") {
+                continue;
             }
-            if line.ends_with(b"\n") && !past {
-                kept.extend_from_slice(line);
-                lines += 1;
+            kept.extend_from_slice(line);
+            count += 1;
+            // Rows may be missing before this one. But a step that the next row falls behind is a damaged number.
+            let next = steps.get(i + 1).copied().flatten();
+            let fits = |own: &u64| *own == last + 1 || (*own > last && next.is_none_or(|next| next > *own));
+            match steps[i].filter(fits) {
+                Some(own) => last = own,
+                None => damaged.push(i + 1),
             }
         }
-        Ok(Rewind { changed: kept != text, kept, damaged, missing: step.saturating_sub(lines) })
+        Ok(Rewind { changed: kept != text, kept, damaged, missing: step.saturating_sub(count) })
     }
 
     /// Changes the file; returns its length.
