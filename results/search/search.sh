@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains the runs of a list that are not finished yet, one per core, and writes them to a table. Stop it and start it
-# again as you like.
+# Trains the runs of a list that are not finished yet, one per core. Stop it and start it again as you like; collect.py
+# makes a table of what is finished.
 # usage: results/search/search.sh PROGRAM ENWIK8 LIST FOLDER
 #   PROGRAM  kuramoto, built for release
 #   ENWIK8   the file, raw or as .gz, .xz or .zip
