@@ -123,14 +123,13 @@ def main():
     parser.add_argument("--seconds", type=float, help="how long, instead of how many [default: 300]")
     parser.add_argument("--faults", type=int, default=0, help="kills, disk errors, damaged and odd files to try")
     parser.add_argument("--inputs", type=int, default=0, help="forged files, command lines and requests to try")
-    parser.add_argument("--seed", help="of all trials [default: half the time a fixed one, half a fresh one]")
+    parser.add_argument("--seed", action="append", help="of trials; several share the time [default: 1 and a fresh one]")
     parser.add_argument("--only", metavar="NAME", help="repeat one trial, or all of a kind (KIND)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="trials at a time")
     arguments = parser.parse_args()
     for which in (signal.SIGINT, signal.SIGTERM):
         signal.signal(which, lambda *_: STOP.set())
-    fresh = str(random.SystemRandom().randrange(10**9))
-    seeds = [arguments.seed] if arguments.seed else ["1", fresh]
+    seeds = arguments.seed or ["1", str(random.SystemRandom().randrange(10**9))]
     print(f"seeds: {' '.join(seeds)}", flush=True)
     # In memory, where there is room: the storm is about order and errors, and a disk would only slow it.
     memory = Path("/dev/shm")
