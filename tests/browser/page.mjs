@@ -210,7 +210,17 @@ try {
   await until(() => document.querySelector("#bits").textContent.includes("Type something"));
   assert.match(await page.getAttribute("#text", "placeholder"), /Type a text/);
   assert.ok(await page.locator("#notice").isHidden());
+  const invitation = page.locator("#panel-oscillators > .empty");
+  assert.ok(await invitation.isVisible(), "an empty text invites to type");
+  let answer;
+  const held = new Promise((resolve) => page.route("**/api/inspect*", (route) => {
+    answer = () => route.continue();
+    resolve();
+  }, { times: 1 }));
   await page.fill("#text", "Anna");
+  await held;
+  assert.ok(await invitation.isHidden(), "a text whose answer is on its way does not");
+  await answer();
   await title(3);
 
   console.log("runs: listed, sorted, filtered, drawn, and a new one watched as it trains");

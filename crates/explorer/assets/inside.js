@@ -33,6 +33,8 @@ const anything = { vocabulary: new Set(Array.from({ length: 256 }, (_, i) => i))
 let known = "";
 let runs = [];
 let sampled = "";
+// While the run's own text is fetched.
+let sampling = false;
 
 export function start() {
   const own = { state, select, toLayer, setText, ask, chooseRun, chooseStep, changed };
@@ -104,8 +106,11 @@ async function readAs(id) {
   // Until somebody types, the text is one that the run's own model wrote.
   if (state.text && state.text !== sampled) return;
   const before = state.text;
+  sampling = true;
   const sample = await api.sample(id).catch(() => "");
-  if (state.run !== id || state.text !== before || !sample) return;
+  sampling = false;
+  if (state.run !== id || state.text !== before) return;
+  if (!sample) return draw();
   sampled = sample;
   setText(sample);
 }
@@ -149,6 +154,7 @@ async function inspect(isOld) {
   const parts = [...new Set([...deck, ...inView.all()].flatMap((part) => part.parts ?? []))].filter((part) => !same || !state.found.parts.has(part));
   if (same && !parts.length) return show({ ...state.found, reading });
   text.busy(true);
+  if (!state.found) draw();
   try {
     const found = await api.inspect({ ...question, parts });
     // What is on the page must not pass for the answer to a question that has none.
@@ -196,6 +202,8 @@ export function toLayer(to) {
 }
 
 function draw() {
+  // An answer on its way is not an empty text.
+  document.getElementById("board").classList.toggle("inviting", state.listed && !sampling && !state.reading.sent);
   for (const part of deck) part.draw();
   for (const part of inView.all()) drawPanel(part);
 }
