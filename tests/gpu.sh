@@ -72,11 +72,18 @@ fi
 
 chromium=/usr/lib/chromium
 lavapipe=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json
-if [ ! -e "$chromium/libvk_swiftshader.so" ] || [ ! -e "$lavapipe" ]; then
-    packages chromium mesa-vulkan-drivers libvulkan1
+validation=/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json
+if [ ! -e "$chromium/libvk_swiftshader.so" ] || [ ! -e "$lavapipe" ] || [ ! -e "$validation" ]; then
+    packages chromium mesa-vulkan-drivers libvulkan1 vulkan-validationlayers
 fi
 
-VK_ICD_FILENAMES=$lavapipe run lavapipe
+# With Khronos' validation of every call to Vulkan, on top of that of wgpu. The layer makes the file when it is loaded.
+printf 'khronos_validation.%s\n' "debug_action = VK_DBG_LAYER_ACTION_LOG_MSG" "report_flags = error,warn" \
+    "log_filename = $work/validation" >"$work/vk_layer_settings.txt"
+VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation VK_LAYER_SETTINGS_PATH=$work VK_ICD_FILENAMES=$lavapipe run lavapipe
+[ -e "$work/validation" ] || { echo "failed: Vulkan's validation did not run"; exit 1; }
+[ ! -s "$work/validation" ] || { head -c 4000 "$work/validation"; echo "failed: Vulkan's validation objects"; exit 1; }
+echo "ok: Vulkan's validation has no objection"
 
 # Mesa's compiler for AMD cards needs no card: RX 7900, RX 6900, Vega and RX 480.
 cargo build --release --quiet -p kuramoto-gpu --features wgpu --example compile
