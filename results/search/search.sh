@@ -19,8 +19,9 @@ one() {
         "$program" train --resume "$run" --threads 1
     else
         # shellcheck disable=SC2086 # changes are several arguments
-        "$program" train --preset 1m --data-path "$enwik8" --budget 120k --batch 16 --tokens 10000000 --validate-every 1000000 \
-            --validation-windows 2000 --keep 1 --threads 1 --model "$model" --out "$run" $changes
+        "$program" train --preset 1m --data-path "$enwik8" --budget 120k --set batch.sequences=16 --tokens 10000000 \
+            --validate-every 1000000 --validation-windows 2000 --keep 1 --threads 1 --model "$model" --out "$run" \
+            $changes
     fi >>"$folder/$name.log" 2>&1 || echo "$name: see $folder/$name.log"
 }
 export -f one

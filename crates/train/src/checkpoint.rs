@@ -200,16 +200,27 @@ impl Manifest {
         }
         Ok(bytes)
     }
+
+    fn state(&self, folder: &Path) -> Result<State> {
+        let path = folder.join(STATE);
+        let state: State = parse(&path, &self.read(folder, STATE)?)?;
+        if state.step != self.step {
+            let why = format!("it is of step {}, the manifest of step {}", state.step, self.step);
+            return Err(Error::checkpoint(path, why));
+        }
+        Ok(state)
+    }
+}
+
+/// Where training was at a checkpoint of a run.
+pub(crate) fn state(folder: &Path, run: &Run) -> Result<State> {
+    Manifest::open(folder, run)?.state(folder)
 }
 
 /// Reads a checkpoint of a run, believing only what its manifest proves.
 pub fn load(folder: &Path, run: &Run, layout: &Layout, with_moments: bool) -> Result<Loaded> {
     let manifest = Manifest::open(folder, run)?;
-    let state: State = parse(&folder.join(STATE), &manifest.read(folder, STATE)?)?;
-    if state.step != manifest.step {
-        let why = format!("it is of step {}, the manifest of step {}", state.step, manifest.step);
-        return Err(Error::checkpoint(folder.join(STATE), why));
-    }
+    let state = manifest.state(folder)?;
     let parameters = arena(&folder.join(MODEL), &manifest.read(folder, MODEL)?, layout, "")?;
     if parameters.iter().any(|x| !x.is_finite()) {
         // None is ever saved: this is no checkpoint of ours, whatever its manifest says.

@@ -46,6 +46,7 @@ pub mod metrics;
 pub mod notes;
 pub mod overlay;
 mod peak_memory;
+mod pointers;
 pub mod presets;
 pub mod publish;
 mod recorder;

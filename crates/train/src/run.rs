@@ -316,22 +316,6 @@ impl Run {
         disk::open(&self.folder.join("lock")).is_ok_and(asked) || File::open(&self.folder).is_ok_and(asked)
     }
 
-    /// The step that a pointer names; None if there is no such pointer yet.
-    fn pointed(&self, name: &str) -> Result<Option<u64>> {
-        let path = self.folder.join(name);
-        let text = match disk::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).at("read", &path),
-        };
-        match text.trim().strip_prefix("step-").and_then(|step| step.parse().ok()) {
-            Some(step) => Ok(Some(step)),
-            None => {
-                Err(Error::run(path, format!("it should name a checkpoint such as step-100, not {text:?}")))
-            }
-        }
-    }
-
     /// Reads the newest good state, with its moments; None if there is none at all. A file that the
     /// system refuses to read is an error: it may be good.
     pub fn newest(&self, layout: &Layout) -> Result<Option<Found>> {
@@ -384,7 +368,7 @@ impl Run {
     pub fn load(&self, which: Which, layout: &Layout) -> Result<Loaded> {
         let steps = checkpoint::steps(&self.folder)?;
         let pointed = match which {
-            Which::Best => self.pointed("best")?,
+            Which::Best => self.best(&steps)?,
             Which::Last => self.pointed("last")?,
             Which::Step(step) => Some(step),
         };

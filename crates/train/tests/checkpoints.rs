@@ -162,6 +162,10 @@ fn a_damaged_best_is_said_and_not_replaced() {
     let sampling = Sampling { temperature: 0.5, ..Default::default() };
     assert!(generate(&opened, Which::Best, b"A", 3, &sampling, &mut write).is_err());
     assert!(generate(&opened, Which::Last, b"A", 3, &sampling, &mut write).is_ok());
+    // One that names another checkpoint than the records do is damaged, too.
+    fs::write(run.join("best"), "step-13\n").unwrap();
+    let error = opened.load(Which::Best, &layout(&opened)).err().unwrap().to_string();
+    assert!(error.contains("names step-13") && error.contains(&format!("is {}", best.trim())), "{error}");
     // A pointer that is no pointer is not taken for a missing one.
     fs::write(run.join("best"), "x").unwrap();
     let error = opened.load(Which::Best, &layout(&opened)).err().unwrap().to_string();
