@@ -4,7 +4,8 @@
 # usage: results/search/search.sh PROGRAM ENWIK8 LIST FOLDER
 #   PROGRAM  kuramoto, built for release
 #   ENWIK8   the file, raw or as .gz, .xz or .zip
-#   LIST     a line per run: its name, its model, and what it changes, separated by tabs
+#   LIST     a line per run: its name, its model, and what it changes (--set KEY=VALUE also for what is set here),
+#            separated by tabs
 #   FOLDER   of the run folders
 set -euo pipefail
 program=$(realpath "$1") enwik8=$(realpath "$2") list=$(realpath "$3")
@@ -19,9 +20,9 @@ one() {
         "$program" train --resume "$run" --threads 1
     else
         # shellcheck disable=SC2086 # changes are several arguments
-        "$program" train --preset 1m --data-path "$enwik8" --budget 120k --set batch.sequences=16 --tokens 10000000 \
-            --validate-every 1000000 --validation-windows 2000 --keep 1 --threads 1 --model "$model" --out "$run" \
-            $changes
+        "$program" train --preset 1m --data-path "$enwik8" --set budget=120000 --set batch.sequences=16 \
+            --tokens 10000000 --validate-every 1000000 --validation-windows 2000 --keep 1 --threads 1 \
+            --model "$model" --out "$run" $changes
     fi >>"$folder/$name.log" 2>&1 || echo "$name: see $folder/$name.log"
 }
 export -f one
