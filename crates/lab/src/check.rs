@@ -8,6 +8,7 @@ use kuramoto_train::data::Source;
 use kuramoto_train::data::naming::{CODEPARROT, CODEPARROT_DISTINCT};
 use kuramoto_train::data::source::ENWIK8_SHA256;
 use std::collections::BTreeSet;
+use std::path::{Component, Path};
 
 /// Says what is wrong with the runs of a plan, if anything.
 pub(crate) fn check(runs: &[Planned]) -> Result<(), String> {
@@ -39,6 +40,16 @@ pub(crate) fn check(runs: &[Planned]) -> Result<(), String> {
         beside_others(run, runs).or_else(wrong)?;
     }
     Ok(())
+}
+
+/// The first run that is not where the program would put it: its index is its place in the plan, and its folder is
+/// within the plan's. A digest that somebody computed anew proves neither.
+pub(crate) fn misplaced(runs: &[Planned]) -> Option<&Planned> {
+    let is_within = |folder: &Path| {
+        folder.components().all(|part| matches!(part, Component::Normal(_))) && folder.starts_with("runs")
+    };
+    let mut places = runs.iter().enumerate();
+    places.find(|(place, run)| run.index != *place || !is_within(Path::new(&run.folder))).map(|(_, run)| run)
 }
 
 /// What a run must share with the others that it is compared with: the first of its table, and the reference.
@@ -103,7 +114,6 @@ mod tests {
     use crate::scale::Scale;
     use kuramoto_train::Overlay;
     use kuramoto_train::config::Length;
-    use std::path::Path;
 
     fn runs(experiment: Experiment) -> Vec<Planned> {
         let overlays = vec![Overlay::set("test", "data.bytes", "60000")];
@@ -173,5 +183,20 @@ mod tests {
         assert!(of(&|run| run.config.seed = 7).contains("has seed 7"));
         let first = runs(Experiment::Compare)[0].folder.clone();
         assert!(of(&|run| run.folder.clone_from(&first)).contains("used twice"));
+    }
+
+    #[test]
+    fn a_forged_plan_leads_nowhere_else() {
+        let of = |edit: &dyn Fn(&mut Planned)| {
+            let mut runs = runs(Experiment::Compare);
+            edit(&mut runs[2]);
+            misplaced(&runs).map(|run| run.seed)
+        };
+        let seed = Some(runs(Experiment::Compare)[2].seed);
+        assert_eq!(of(&|_| ()), None);
+        assert_eq!(of(&|run| run.index = 5), seed);
+        for folder in ["../elsewhere", "/elsewhere", "runs/../../elsewhere", "elsewhere", ""] {
+            assert_eq!(of(&|run| run.folder = folder.into()), seed, "{folder}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! batches depend on its seed, corpus and batch shape only.
 
 use crate::arm::Arm;
-use crate::check::check;
+use crate::check::{check, misplaced};
 use crate::error::{Error, Result};
 use crate::paper;
 use crate::request::{Experiment, Request, located};
@@ -119,7 +119,8 @@ impl Plan {
         self.runs.iter().filter(|run| run.seed == 0)
     }
 
-    /// Reads a plan. Its digest proves that it is what [`Plan::create`] wrote, which needs no second check.
+    /// Reads a plan. Its digest shows that it is what [`Plan::create`] wrote; who computed it anew is responsible for
+    /// what is compared, but has no runs elsewhere.
     pub fn open(folder: &Path) -> Result<Plan> {
         let path = folder.join(FILE);
         let bytes = disk::read(&path).map_err(|error| match error.kind() {
@@ -152,6 +153,9 @@ impl Plan {
         let mut plan: Plan = serde_json::from_slice(bytes).map_err(unreadable)?;
         if plan.digest != plan.digest_of_rest() {
             return Err(changed(String::new()));
+        }
+        if let Some(run) = misplaced(&plan.runs) {
+            return Err(changed(format!(" (run {} in {:?} is out of place)", run.index, run.folder)));
         }
         plan.folder = folder.to_path_buf();
         Ok(plan)
