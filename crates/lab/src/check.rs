@@ -42,14 +42,15 @@ pub(crate) fn check(runs: &[Planned]) -> Result<(), String> {
     Ok(())
 }
 
-/// The first run that is not where the program would put it: its index is its place in the plan, and its folder is
-/// within the plan's. A digest that somebody computed anew proves neither.
+/// The first run that is not where the program would put it: its index is its place in the plan, and its folder lies in
+/// the plan's folder `runs`.
 pub(crate) fn misplaced(runs: &[Planned]) -> Option<&Planned> {
-    let is_within = |folder: &Path| {
-        folder.components().all(|part| matches!(part, Component::Normal(_))) && folder.starts_with("runs")
+    let lies_there = |folder: &str| {
+        let parts: Vec<Component<'_>> = Path::new(folder).components().collect();
+        matches!(parts[..], [Component::Normal(first), Component::Normal(_)] if first == "runs")
     };
     let mut places = runs.iter().enumerate();
-    places.find(|(place, run)| run.index != *place || !is_within(Path::new(&run.folder))).map(|(_, run)| run)
+    places.find(|(place, run)| run.index != *place || !lies_there(&run.folder)).map(|(_, run)| run)
 }
 
 /// What a run must share with the others that it is compared with: the first of its table, and the reference.
@@ -195,7 +196,7 @@ mod tests {
         let seed = Some(runs(Experiment::Compare)[2].seed);
         assert_eq!(of(&|_| ()), None);
         assert_eq!(of(&|run| run.index = 5), seed);
-        for folder in ["../elsewhere", "/elsewhere", "runs/../../elsewhere", "elsewhere", ""] {
+        for folder in ["../elsewhere", "/elsewhere", "runs/../../elsewhere", "elsewhere", "runs", ""] {
             assert_eq!(of(&|run| run.folder = folder.into()), seed, "{folder}");
         }
     }

@@ -119,8 +119,8 @@ impl Plan {
         self.runs.iter().filter(|run| run.seed == 0)
     }
 
-    /// Reads a plan. Its digest shows that it is what [`Plan::create`] wrote; who computed it anew is responsible for
-    /// what is compared, but has no runs elsewhere.
+    /// Reads a plan. Its digest shows that it is what [`Plan::create`] wrote. Whoever edits a plan can also compute the
+    /// digest anew, so runs must be where they belong.
     pub fn open(folder: &Path) -> Result<Plan> {
         let path = folder.join(FILE);
         let bytes = disk::read(&path).map_err(|error| match error.kind() {
